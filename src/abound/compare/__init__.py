@@ -1,0 +1,1 @@
+"""Compare: one protocol for every claim."""

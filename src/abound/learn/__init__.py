@@ -1,0 +1,1 @@
+"""Learn: the estimators, one file each, and the kernels of their families."""

@@ -1,0 +1,261 @@
+"""What every learner offers once it is fitted: the best classes of a row, their scores, and the reasons.
+
+A learner fills in ``classes_``, ``class_counts_`` and ``index_``; all else is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from abound.index.class_index import ClassIndex
+from abound.labels import Kind, Labels, decode
+from abound.rank.topk import Ranking, rank_topk, score_all
+from abound.validation import Float32Array, IntArray, Rows, check_dense, check_number, check_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TopK(NamedTuple):
+    """The best classes of each row: two arrays of shape (n, k), best first."""
+
+    labels: npt.NDArray[Any]
+    scores: Float32Array
+
+
+class RankingClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all learners whose model is a `ClassIndex`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, in the order of their ids.
+    class_counts_ : int64 array of shape (n_classes,)
+        Training rows of each class.
+    index_ : ClassIndex
+        What ranks: feature → (class, weight), heaviest first.
+    """
+
+    learner: ClassVar[str]
+    """Short name, as on the command line."""
+
+    ranks_every_class: ClassVar[bool] = False
+    """Whether classes of any score are ranked, or only those with a positive one."""
+
+    n_jobs: int | None
+    classes_: npt.NDArray[Any]
+    class_counts_: IntArray
+    n_features_in_: int
+    _kind: Kind
+    _labels_a_row: float
+
+    @property
+    def index_(self) -> ClassIndex:
+        """The index that ranks."""
+        raise AttributeError(f"{type(self).__name__} has no index")
+
+    @property
+    def n_edges_(self) -> int:
+        """|W|: the weights that the learner keeps."""
+        return self.index_.n_edges
+
+    def predict_topk(
+        self, X: Any, k: int = 5, *, include: Iterable[Any] | None = None, exclude: Iterable[Any] | None = None
+    ) -> TopK:
+        """Rank the classes of each row and return the best k.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        k : int
+            Number of classes wanted.
+        include : iterable of labels, optional
+            Rank these classes only.
+        exclude : iterable of labels, optional
+            Leave these classes out.
+
+        Returns
+        -------
+        labels : array of shape (n, min(k, n_classes))
+            Best first. Where fewer classes rank, the array is of type object and holds None.
+        scores : float32 array of the same shape
+            Their scores, -inf beside None.
+        """
+        rows = self._rows(X)
+        check_number("k", k, 1, whole=True)
+        ranking = self._rank(rows, k, self._allowed(include, exclude))
+        if (ranking.ids >= 0).all():
+            return TopK(self.classes_[ranking.ids], ranking.scores)
+        labels = self.classes_.astype(object)[ranking.ids]
+        labels[ranking.ids < 0] = None
+        return TopK(labels, ranking.scores)
+
+    def predict(self, X: Any) -> Any:
+        """Return the best class of each row, or for multi-label data its best classes.
+
+        For multi-label data these are the r best, r being the average number of labels of a training row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array, list of lists or matrix
+            Of the kind that ``fit`` received.
+        """
+        rows = self._rows(X)
+        wanted = 1 if self._kind == "single" else max(1, round(self._labels_a_row))
+        ids = self._rank(rows, wanted, None).ids
+        found = ids >= 0
+        indptr = np.concatenate(([0], np.cumsum(found.sum(axis=1))))
+        return decode(indptr, ids[found], self.classes_, self._kind)
+
+    def decision_function(self, X: Any) -> Float32Array:
+        """Return the scores of all classes: dense, as scikit-learn asks, so only where that fits.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, else (n, n_classes)
+            A row that no feature votes for has the smallest positive number at the most frequent class.
+        """
+        rows = self._rows(X)
+        n_classes = len(self.classes_)
+        check_dense(rows.n_rows, n_classes, 4, "use predict_topk, which keeps the best classes only")
+        scores = self._score_all(rows)
+        if not self.ranks_every_class:
+            silent = scores.max(axis=1, initial=0) <= 0
+            scores[silent, self._most_frequent(None)] = np.finfo(np.float32).tiny
+        if n_classes == 2 and self._kind == "single":
+            difference: Float32Array = scores[:, 1] - scores[:, 0]
+            return difference
+        return scores
+
+    def explain(self, x: Any, label: Any) -> list[tuple[Any, float]]:
+        """Tell which features of a row speak for a class, and how much.
+
+        Parameters
+        ----------
+        x : array or sparse matrix of one row
+            The row.
+        label : label
+            The class.
+
+        Returns
+        -------
+        list of (feature, contribution)
+            Heaviest |contribution| first; they add up to the score. Features are named by ``feature_names_in_`` where
+            there is one, else by number.
+        """
+        rows = self._rows(x)
+        if rows.n_rows != 1:
+            raise ValueError(f"explain takes one row, got {rows.n_rows}")
+        c = self._class_id(label)
+        index = self.index_
+        names = getattr(self, "feature_names_in_", None)
+        parts: list[tuple[Any, float]] = []
+        for f, value in zip(rows.indices.tolist(), rows.data.tolist(), strict=True):
+            low, high = index.indptr[f], index.indptr[f + 1]
+            weight = float(index.weights[low:high][index.classes[low:high] == c].sum())
+            weight += 0.0 if index.offset is None else float(index.offset[f])
+            if weight != 0:
+                feature = self._feature_behind(f)
+                parts.append((feature if names is None else names[feature], value * weight))
+        return sorted(parts, key=lambda part: -abs(part[1]))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file, which `abound.load` reads back.
+
+        Parameters
+        ----------
+        path : path
+            Where to; written beside and renamed, so that no half-written file is ever seen.
+        """
+        from abound.learn.model import Model
+
+        Model(self).save(path)
+
+    def _rows(self, X: Any) -> Rows:
+        """The gate of every method but ``fit``."""
+        check_is_fitted(self)
+        return self._view(check_rows(self, X, reset=False))
+
+    def _view(self, rows: Rows) -> Rows:
+        """The rows as this learner sees them."""
+        return rows
+
+    def _feature_behind(self, feature: int) -> int:
+        """The user's feature behind a feature of the view."""
+        return feature
+
+    def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
+        ranking = rank_topk(
+            self.index_, rows, k, every_class=self.ranks_every_class, allowed=allowed, n_jobs=self.n_jobs
+        )
+        if len(ranking.ids) and not self.ranks_every_class:
+            silent = ranking.ids[:, 0] < 0
+            ranking.ids[silent, 0] = self._most_frequent(allowed)
+            ranking.scores[silent & (ranking.ids[:, 0] >= 0), 0] = 0
+        return ranking
+
+    def _score_all(self, rows: Rows) -> Float32Array:
+        return score_all(self.index_, rows)
+
+    def _most_frequent(self, allowed: npt.NDArray[np.bool_] | None) -> int:
+        """Id of the most frequent class that is allowed, -1 if none is: the answer where nothing votes."""
+        if allowed is None:
+            return int(self.class_counts_.argmax())
+        return int(np.where(allowed, self.class_counts_, -1).argmax()) if allowed.any() else -1
+
+    def _allowed(self, include: Iterable[Any] | None, exclude: Iterable[Any] | None) -> npt.NDArray[np.bool_] | None:
+        if include is None and exclude is None:
+            return None
+        allowed = np.full(len(self.classes_), include is None, dtype=np.bool_)
+        if include is not None:
+            allowed[[self._class_id(label) for label in include]] = True
+        if exclude is not None:
+            allowed[[self._class_id(label) for label in exclude]] = False
+        return allowed
+
+    def _class_id(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if len(found) != 1:
+            raise ValueError(f"{label!r} is not a class of this model, which knows {len(self.classes_)} classes")
+        return int(found[0])
+
+    def _remember(self, labels: Labels) -> None:
+        """Keep what ``fit`` was given: the classes, how they were written, and how many a row has."""
+        self.classes_ = labels.classes
+        self._kind = labels.kind
+        self.class_counts_ = labels.counts
+        self._labels_a_row = len(labels.ids) / max(1, len(labels))
+
+    def _remember_more(self, labels: Labels) -> None:
+        """Keep what ``partial_fit`` was given beyond what was known."""
+        seen = self.class_counts_.sum() / max(1e-12, self._labels_a_row)
+        counts = labels.counts
+        counts[: len(self.class_counts_)] += self.class_counts_
+        self.classes_ = labels.classes
+        self.class_counts_ = counts
+        self._labels_a_row = float(counts.sum() / max(1, seen + len(labels)))
+        if self._kind == "single":
+            self._kind = labels.kind
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,125 @@
+"""The frequency baseline: ranks classes by how often they occur, whatever the row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.index.class_index import ClassIndex
+from abound.labels import encode
+from abound.learn.base import RankingClassifier
+from abound.rank.topk import Ranking
+from abound.validation import Float32Array, Float64Array, Rows, check_labels, check_rows, check_sample_weight
+
+
+class FrequencyClassifier(RankingClassifier):
+    """Ranks classes by their training frequency: what any learner must beat.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Accepted like everywhere; there is nothing to share out.
+
+    Attributes
+    ----------
+    frequencies_ : float64 array of shape (n_classes,)
+        Sum of the weights of each class's rows.
+
+    Examples
+    --------
+    >>> from abound import FrequencyClassifier
+    >>> FrequencyClassifier().fit([[1], [2], [3]], ["a", "b", "b"]).predict([[1]]).tolist()
+    ['b']
+    """
+
+    learner: ClassVar[str] = "frequency"
+    frequencies_: Float64Array
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Count the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows; only their number matters.
+        y : array, list of lists or indicator
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        rows = check_rows(self, X, reset=True)
+        labels = check_labels(y, rows.n_rows)
+        self._remember(labels)
+        self.frequencies_ = np.zeros(labels.n_classes)
+        return self._count(labels.indptr, labels.ids, check_sample_weight(sample_weight, rows.n_rows))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Count more rows; new labels are taken in.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows; at least as many features as before.
+        y : array, list of lists or indicator
+            Their labels.
+        classes : array, optional
+            Labels to know from the start.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+            The learner.
+        """
+        first = not hasattr(self, "classes_")
+        rows = check_rows(self, X, reset=first, may_widen=True)
+        known = encode(classes).classes if first and classes is not None else getattr(self, "classes_", None)
+        labels = check_labels(y, rows.n_rows, known)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        before = np.zeros(0) if first else self.frequencies_
+        self._remember(labels) if first else self._remember_more(labels)
+        self.frequencies_ = np.concatenate((before, np.zeros(labels.n_classes - len(before))))
+        return self._count(labels.indptr, labels.ids, weights)
+
+    @property
+    def index_(self) -> ClassIndex:
+        """An index without edges: no feature votes."""
+        return ClassIndex.from_edges([], [], [], n_features=self.n_features_in_, n_classes=len(self.classes_))
+
+    def _count(self, indptr: Any, ids: Any, weights: Float32Array) -> Self:
+        self.frequencies_ += np.bincount(ids, np.repeat(weights, np.diff(indptr)), minlength=len(self.frequencies_))
+        return self
+
+    def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
+        scores = self._shares()
+        ids = np.argsort(-scores, kind="stable")
+        if allowed is not None:
+            ids = ids[allowed[ids]]
+        k = min(k, len(scores))
+        best = np.full(k, -1, dtype=np.int32)
+        best[: len(ids)] = ids[:k]
+        found = np.where(best >= 0, scores[best], -np.inf).astype(np.float32)
+        return Ranking(np.tile(best, (rows.n_rows, 1)), np.tile(found, (rows.n_rows, 1)))
+
+    def _score_all(self, rows: Rows) -> Float32Array:
+        return np.tile(self._shares(), (rows.n_rows, 1))
+
+    def _shares(self) -> Float32Array:
+        shares: Float32Array = (self.frequencies_ / max(1e-300, self.frequencies_.sum())).astype(np.float32)
+        return shares
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags

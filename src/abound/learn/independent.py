@@ -1,0 +1,199 @@
+"""IND: every feature votes with P(class | feature), each feature on its own.
+
+Madani, Connor, Greiner: Learning When Concepts Abound, JMLR 10 (2009), figure 5. Features are Boolean, in training and
+in ranking: ``w[f, c] = n[f, c] / n[f]``, kept where it is at least ``threshold``; ``s_c = Σ_f w[f, c]``. The threshold
+matters and is chosen on a random fifth of the training rows; then all rows are counted.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn.base import RankingClassifier
+from abound.learn.feature_focus import FeatureFocusClassifier
+from abound.learn.index_learner import boolean_rows
+from abound.learn.online import split_negative, take_rows
+from abound.measure.places import true_ranks
+from abound.measure.ranking import recall
+from abound.progress import track
+from abound.rank.topk import rank_topk
+from abound.validation import (
+    Float32Array,
+    IntArray,
+    Rows,
+    check_choice,
+    check_labels,
+    check_number,
+    check_rows,
+    check_sample_weight,
+    make_generator,
+)
+
+THRESHOLDS = (*(i / 100 for i in range(1, 10)), *(i / 20 for i in range(2, 13)))
+"""The paper's candidates: 0.01, 0.02, ..., 0.09, 0.1, 0.15, ..., 0.6."""
+
+VALUES_A_BLOCK = 5_000_000
+"""Entries of the training rows that are counted at once."""
+
+
+class IndependentClassifier(RankingClassifier):
+    """Index of conditional probabilities (IND), the baseline of the index learners.
+
+    Parameters
+    ----------
+    threshold : float or "auto", default="auto"
+        p_ind: edges of less than this probability are left out. "auto" chooses among the paper's candidates by R1 on
+        a held-out part.
+    counts : {"exact", "stream"}, default="exact"
+        Count exactly, or in bounded memory as Feature Focus counts, dropping light edges on the way (footnote 11).
+    validation_fraction : float, default=0.2
+        Part of the rows that "auto" holds out to choose the threshold.
+    negative : {"ignore", "split"}, default="ignore"
+        Non-positive values are ignored, or a feature becomes two, one for each sign.
+    random_state : int, RandomState or None, default=0
+        Seed of the held-out part.
+    n_jobs : int or None, default=None
+        Threads when ranking; -1 for all cores.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The threshold used.
+    history_ : list of dict
+        ``threshold`` and ``R1`` of each candidate.
+
+    Examples
+    --------
+    >>> from abound import IndependentClassifier
+    >>> model = IndependentClassifier(threshold=0.1).fit([[1, 0], [0, 1], [1, 1]], ["a", "b", "a"])
+    >>> model.predict([[1, 0]]).tolist()
+    ['a']
+    """
+
+    learner: ClassVar[str] = "ind"
+
+    def __init__(
+        self,
+        threshold: float | str = "auto",
+        counts: str = "exact",
+        validation_fraction: float = 0.2,
+        negative: str = "ignore",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.counts = counts
+        self.validation_fraction = validation_fraction
+        self.negative = negative
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Count.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows; a positive value is an active feature.
+        y : array, list of lists or indicator
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        rows = self._view(check_rows(self, X, reset=True))
+        labels = check_labels(y, rows.n_rows)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        self._remember(labels)
+        self.history_: list[dict[str, float]] = []
+        self.threshold_ = self._choose(rows, labels, weights) if self.threshold == "auto" else float(self.threshold)
+        self._index = self._count(rows, labels, weights, self.threshold_)
+        return self
+
+    @property
+    def index_(self) -> ClassIndex:
+        """The probabilities that are kept."""
+        return self._index
+
+    def _check_parameters(self) -> None:
+        if self.threshold != "auto":
+            check_number("threshold", self.threshold, 0, 1)
+        check_choice("counts", self.counts, ("exact", "stream"))
+        check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
+        check_choice("negative", self.negative, ("ignore", "split"))
+
+    def _view(self, rows: Rows) -> Rows:
+        return boolean_rows(split_negative(rows) if self.negative == "split" else rows)
+
+    def _feature_behind(self, feature: int) -> int:
+        return feature // 2 if self.negative == "split" else feature
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+        """The candidate with the best R1 on held-out rows, the larger of equals."""
+        n_held = int(self.validation_fraction * rows.n_rows)
+        if n_held == 0 or n_held == rows.n_rows:
+            return THRESHOLDS[0]
+        shuffled = make_generator(self.random_state).permutation(rows.n_rows)
+        held, kept = shuffled[:n_held], np.sort(shuffled[n_held:])
+        index = self._count(take_rows(rows, kept), labels.take(kept), weights[kept], THRESHOLDS[0])
+        held_rows, truth = take_rows(rows, held), labels.take(held)
+        with track("choose the threshold", len(THRESHOLDS)) as progress:
+            for threshold in THRESHOLDS:
+                index = index.prune(min_weight=threshold)
+                ranking = rank_topk(index, held_rows, 1, n_jobs=self.n_jobs)
+                self.history_.append({"threshold": threshold, "R1": recall(true_ranks(ranking.ids, truth), 1)})
+                progress.advance()
+        return max(self.history_, key=lambda entry: (entry["R1"], entry["threshold"]))["threshold"]
+
+    def _count(self, rows: Rows, labels: Labels, weights: Float32Array, threshold: float) -> ClassIndex:
+        if self.counts == "stream":
+            return self._stream(rows, labels, weights, threshold)
+        active = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
+        by_feature = (sp.diags_array(weights.astype(np.float64)) @ active).tocsc()
+        by_feature.eliminate_zeros()
+        truth = sp.csr_array(
+            (np.ones(len(labels.ids)), labels.ids, labels.indptr), shape=(rows.n_rows, labels.n_classes)
+        )
+        blocks = []
+        with track("count", rows.n_features) as progress:
+            for begin, end in _blocks(by_feature.indptr):
+                counts = (by_feature[:, begin:end].T @ truth).tocsr()
+                totals = np.asarray(by_feature[:, begin:end].sum(axis=0)).ravel()
+                counts.data /= np.repeat(totals, np.diff(counts.indptr))
+                counts.data[counts.data < threshold] = 0
+                counts.eliminate_zeros()
+                blocks.append(counts)
+                progress.advance(end - begin)
+        return ClassIndex.from_matrix(sp.vstack(blocks, format="csr"))
+
+    def _stream(self, rows: Rows, labels: Labels, weights: Float32Array, threshold: float) -> ClassIndex:
+        """Feature Focus that updates on every row: counts that forget light edges."""
+        stream = FeatureFocusClassifier(
+            margin=np.inf, min_weight=threshold, max_degree=None, rate_features=None, random_state=self.random_state
+        )
+        X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
+        return stream.fit(X, labels, weights).index_
+
+
+def _blocks(indptr: IntArray) -> list[tuple[int, int]]:
+    """Spans of features with about `VALUES_A_BLOCK` entries each."""
+    n_blocks = max(1, -(-int(indptr[-1]) // VALUES_A_BLOCK))
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_blocks + 1)[1:-1]).tolist()
+    bounds = sorted({0, *cuts, len(indptr) - 1})
+    return list(pairwise(bounds))

@@ -1,0 +1,141 @@
+"""What the index learners (FF, EMA, OOZ) share: lists by feature, walked by a kernel and exported as an index."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.index.class_index import ClassIndex
+from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
+from abound.learn._online_kernels import UNTOUCHED
+from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_choice, check_number, frozen
+
+
+@dataclass(slots=True, eq=False)
+class ListState(OnlineState):
+    """Edges in lists by feature, heaviest first."""
+
+    lists: EdgeLists
+
+
+class Scratch(NamedTuple):
+    """Arrays that a kernel works in: scores and touched classes of a row, its true scores, the pass's tally."""
+
+    score: Float32Array
+    touched: IdArray
+    true_scores: Float32Array
+    tally: Float64Array
+
+
+class IndexLearner(OnlineClassifier):
+    """Base of the learners whose features update their own lists.
+
+    A learner fills in ``_step``, the call of its kernel, and ``_factors`` if its lists do not hold weights as they are.
+    """
+
+    margin: float
+    max_degree: int | None
+    vote_weight: float
+    _state: ListState
+
+    @abstractmethod
+    def _step(self, examples: Examples, first_pass: bool, scratch: Scratch) -> Callable[[EdgeLists, int], int]:
+        """A call of the kernel: from a place in the order to the place it reached."""
+
+    def _factors(self) -> Float64Array | None:
+        """What to multiply each list by when it is exported, None for 1."""
+        return None
+
+    def _rates(self) -> Float64Array | None:
+        """What to multiply each feature's votes by beyond its weights, None for 1."""
+        return None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("margin", self.margin)
+        check_number("max_degree", self.max_degree, 1, whole=True, or_none=True)
+        check_number("vote_weight", self.vote_weight, 0)
+        check_choice("shuffle", self.shuffle, (True, False))
+
+    @property
+    def _degree_limit(self) -> int:
+        return np.iinfo(np.int32).max if self.max_degree is None else self.max_degree
+
+    def _start(self, n_features: int, n_classes: int) -> ListState:
+        return ListState(n_features, n_classes, None, empty_lists(n_features))
+
+    def _grow(self, n_features: int, n_classes: int) -> None:
+        self._state.lists = more_lists(self._state.lists, n_features)
+
+    def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
+        scratch = Scratch(
+            np.full(self._state.n_classes, UNTOUCHED, dtype=np.float32),
+            np.empty(self._state.n_classes, dtype=np.int32),
+            np.empty(int(np.diff(examples.labels.indptr).max(initial=1)), dtype=np.float32),
+            np.zeros(3, dtype=np.float64),
+        )
+        step = self._step(examples, first_pass, scratch)
+        rows, order, place = examples.rows, examples.order, 0
+        while place < len(order):
+            lists = self._state.lists
+            place = step(lists, place)
+            if place == len(order):
+                break
+            low, high = examples.labels.indptr[order[place]], examples.labels.indptr[order[place] + 1]
+            span = rows.indptr[order[place]], rows.indptr[order[place] + 1]
+            needed = room_needed(lists, rows.indices, *span, high - low)
+            if lists.used[0] + needed > len(lists.classes):
+                self._state.lists = make_room(lists, needed)
+        return scratch.tally
+
+    def _edges(self) -> int:
+        return self._state.lists.n_edges
+
+    def _export(self) -> ClassIndex:
+        indptr, classes, weights = packed(self._state.lists)
+        degrees = np.diff(indptr)
+        factors = self._factors()
+        if factors is not None:
+            weights *= np.repeat(factors, degrees)
+        votes = np.arange(len(classes)) - np.repeat(indptr[:-1], degrees) < self._degree_limit
+        votes &= weights >= self.vote_weight
+        rates = self._rates()
+        if rates is not None:
+            weights *= np.repeat(rates, degrees)
+        kept = np.concatenate(([0], np.cumsum(votes, dtype=np.int64)))[indptr]
+        return ClassIndex.from_lists(kept, classes[votes], weights[votes], n_classes=self._state.n_classes)
+
+    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What must be saved to learn on."""
+        lists = self._state.lists
+        indptr, classes, weights = packed(lists)
+        heads = {"totals": lists.heads["total"].copy(), "seen": lists.heads["seen"].copy()}
+        return {"indptr": indptr, "classes": classes, "weights": weights, **heads}
+
+    def _restored(self, arrays: Mapping[str, npt.NDArray[Any]], n_classes: int) -> ListState:
+        """The state that `_state_arrays` saved."""
+        lists = lists_from(arrays["indptr"], arrays["classes"], arrays["weights"])
+        lists.heads["total"], lists.heads["seen"] = arrays["totals"], arrays["seen"]
+        return ListState(len(lists.heads), n_classes, None, lists)
+
+
+def boolean_rows(rows: Rows) -> Rows:
+    """Return the rows with every positive value 1 and every other 0.
+
+    Parameters
+    ----------
+    rows : Rows
+        Any values.
+
+    Returns
+    -------
+    Rows
+        Boolean ones.
+    """
+    return rows._replace(data=frozen(rows.data > 0, np.float32))

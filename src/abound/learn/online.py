@@ -1,0 +1,304 @@
+"""Learners that see one row at a time: passes over the data, new classes and features, history, interruption."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels, encode
+from abound.learn.base import RankingClassifier
+from abound.measure.places import true_ranks
+from abound.measure.ranking import recall
+from abound.progress import track
+from abound.validation import (
+    Float32Array,
+    Float64Array,
+    IntArray,
+    Rows,
+    check_choice,
+    check_labels,
+    check_number,
+    check_rows,
+    check_sample_weight,
+    frozen,
+    make_generator,
+)
+
+LONG_RUN = 100
+"""Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
+
+
+@dataclass(slots=True, eq=False)
+class Examples:
+    """What a learner learns from: rows, their labels as ids, their weights, and the order to take them in."""
+
+    rows: Rows
+    labels: Labels
+    weights: Float32Array
+    order: IntArray
+
+
+@dataclass(slots=True, eq=False)
+class OnlineState:
+    """What a learner has learned so far. ``index`` is what it last exported, None once it has learned more."""
+
+    n_features: int
+    n_classes: int
+    index: ClassIndex | None
+
+
+class OnlineClassifier(RankingClassifier):
+    """Base of the learners that learn row by row.
+
+    A learner fills in ``_start``, ``_grow``, ``_learn``, ``_export`` and ``_edges``.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        One entry a pass: ``pass``, ``online_R1`` (rows whose best class was right before they were learned),
+        ``updates``, ``edges``, ``seconds``, and with a validation part ``R1`` and ``R5`` on it.
+    """
+
+    passes: int
+    shuffle: bool
+    validation_fraction: float
+    random_state: Any
+    negative: str
+    history_: list[dict[str, float]]
+    _state: Any
+    _run: tuple[Any, int]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from scratch, in ``passes`` passes over the rows, each in a new random order.
+
+        Ctrl-C raises KeyboardInterrupt and leaves a usable model that holds what was learned so far.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        y : array, list of lists or indicator
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        rows = self._view(check_rows(self, X, reset=True))
+        labels = check_labels(y, rows.n_rows)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        self._remember(labels)
+        self._run = (None, 0)
+        self.history_ = []
+        self._state = self._start(rows.n_features, labels.n_classes)
+        generator = make_generator(self.random_state)
+        training, validation = self._hold_out(rows.n_rows, generator)
+        with track(f"train {self.learner}", self.passes) as progress:
+            for number in range(1, self.passes + 1):
+                order = generator.permutation(training) if self.shuffle else training
+                self._pass(number, Examples(rows, labels, weights, order), number == 1)
+                self._validate(rows, labels, validation)
+                progress.advance(1, f"R1 {self.history_[-1].get('R1', self.history_[-1]['online_R1']):.3f}")
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows; at least as many features as before.
+        y : array, list of lists or indicator
+            Their labels.
+        classes : array, optional
+            Labels to know from the start; others may still come later. ``classes_`` only ever grows at its end.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+            The learner.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        rows = self._view(check_rows(self, X, reset=first, may_widen=True))
+        known = encode(classes).classes if first and classes is not None else getattr(self, "classes_", None)
+        labels = check_labels(y, rows.n_rows, known)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        if first:
+            self._remember(labels)
+            self._run = (None, 0)
+            self.history_ = []
+            self._state = self._start(rows.n_features, labels.n_classes)
+        else:
+            self._extend(rows, labels)
+        self._warn_if_sorted(labels)
+        order = np.arange(rows.n_rows, dtype=np.int64)
+        self._pass(len(self.history_) + 1, Examples(rows, labels, weights, order), True)
+        return self
+
+    @property
+    def index_(self) -> ClassIndex:
+        """The index that ranks, made from what has been learned so far."""
+        if self._state.index is None:
+            self._state.index = self._export()
+        index: ClassIndex = self._state.index
+        return index
+
+    @property
+    def n_edges_(self) -> int:
+        """|W|: all edges the learner keeps, of which the ``max_degree`` heaviest of a feature vote."""
+        return self._edges()
+
+    @abstractmethod
+    def _start(self, n_features: int, n_classes: int) -> Any:
+        """An `OnlineState` that knows nothing yet."""
+
+    @abstractmethod
+    def _grow(self, n_features: int, n_classes: int) -> None:
+        """Make room for more features and classes."""
+
+    @abstractmethod
+    def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
+        """One pass; returns the kernel's tally. In a first pass features count how often they are seen."""
+
+    @abstractmethod
+    def _export(self) -> ClassIndex:
+        """The index of what has been learned."""
+
+    @abstractmethod
+    def _edges(self) -> int:
+        """Number of edges kept."""
+
+    def _check_parameters(self) -> None:
+        check_number("passes", self.passes, 1, whole=True)
+        check_number("validation_fraction", self.validation_fraction, 0, 0.9)
+        check_choice("negative", self.negative, ("ignore", "split"))
+
+    def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
+        self._state.index = None
+        begin = time.perf_counter()
+        tally = self._learn(examples, first_pass)
+        self.history_.append(
+            {
+                "pass": number,
+                "online_R1": float(tally[1]) / max(1, len(examples.order)),
+                "updates": int(tally[0]),
+                "edges": self._edges(),
+                "seconds": time.perf_counter() - begin,
+            }
+        )
+
+    def _hold_out(self, n_rows: int, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+        n_held = int(self.validation_fraction * n_rows)
+        if n_held == 0:
+            return np.arange(n_rows, dtype=np.int64), np.empty(0, dtype=np.int64)
+        shuffled = generator.permutation(n_rows)
+        return np.sort(shuffled[n_held:]), np.sort(shuffled[:n_held])
+
+    def _validate(self, rows: Rows, labels: Labels, held: IntArray) -> None:
+        if not len(held):
+            return
+        ranking = self._rank(take_rows(rows, held), 5, None)
+        ranks = true_ranks(ranking.ids, labels.take(held))
+        self.history_[-1] |= {"R1": recall(ranks, 1), "R5": recall(ranks, ranking.ids.shape[1])}
+
+    def _extend(self, rows: Rows, labels: Labels) -> None:
+        self._remember_more(labels)
+        if rows.n_features > self._state.n_features or labels.n_classes > self._state.n_classes:
+            self._grow(rows.n_features, labels.n_classes)
+            self._state.n_features, self._state.n_classes = rows.n_features, labels.n_classes
+
+    def _warn_if_sorted(self, labels: Labels) -> None:
+        """Warn when one class follows itself far longer than its share of the rows explains."""
+        first = labels.first_ids()
+        if not len(first):
+            return
+        changes = np.flatnonzero(np.diff(first)) + 1
+        bounds = np.concatenate(([0], changes, [len(first)]))
+        lengths = np.diff(bounds)
+        last_class, last_length = self._run
+        if last_class == first[0]:
+            lengths[0] += last_length
+        self._run = (int(first[-1]), int(lengths[-1]))
+        longest = int(lengths.argmax())
+        share = self.class_counts_[first[bounds[longest]]] / max(1, self.class_counts_.sum())
+        if lengths[longest] < LONG_RUN or share == 1:
+            return
+        expected = np.log(self.class_counts_.sum()) / -np.log(share)
+        if lengths[longest] > 10 * expected:
+            warnings.warn(
+                f"{lengths[longest]} rows of class {self.classes_[first[bounds[longest]]]!r} follow one another: the "
+                "rows seem to be sorted by class, and online learners fail on that. Shuffle them first, or use fit, "
+                "which does.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _view(self, rows: Rows) -> Rows:
+        return split_negative(rows) if self.negative == "split" else rows
+
+    def _feature_behind(self, feature: int) -> int:
+        return feature // 2 if self.negative == "split" else feature
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.negative == "ignore"
+        return tags
+
+
+def take_rows(rows: Rows, wanted: npt.NDArray[np.int64]) -> Rows:
+    """Copy some rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    wanted : int64 array
+        Row numbers.
+
+    Returns
+    -------
+    Rows
+        Those rows, in that order.
+    """
+    lengths = np.diff(rows.indptr)[wanted]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    places = np.arange(indptr[-1]) + np.repeat(rows.indptr[:-1][wanted] - indptr[:-1], lengths)
+    return Rows(
+        frozen(indptr, np.int64),
+        frozen(rows.indices[places], np.int32),
+        frozen(rows.data[places], np.float32),
+        rows.n_features,
+    )
+
+
+def split_negative(rows: Rows) -> Rows:
+    """Make two features of one, ``max(v, 0)`` at 2f and ``max(-v, 0)`` at 2f + 1 (JMLR 2009, footnote 3).
+
+    Parameters
+    ----------
+    rows : Rows
+        Values of any sign.
+
+    Returns
+    -------
+    Rows
+        Values of at least 0, twice the features.
+    """
+    indices = 2 * rows.indices.astype(np.int64) + (rows.data < 0)
+    if 2 * rows.n_features > np.iinfo(np.int32).max:
+        raise ValueError(f"negative='split' doubles the {rows.n_features} features beyond what int32 holds")
+    return Rows(rows.indptr, frozen(indices, np.int32), frozen(np.abs(rows.data), np.float32), 2 * rows.n_features)

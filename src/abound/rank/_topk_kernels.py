@@ -1,0 +1,178 @@
+"""Kernels that score the classes of a row and keep the best k.
+
+A dense score array and a list of the classes touched make a row cost what its edges cost, not the number of classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from abound.compiled import kernel
+
+UNTOUCHED = np.float32(-np.inf)
+"""Score of a class that no feature of the row has voted for yet."""
+
+
+@kernel
+def comes_before(score: Any, c: Any, other_score: Any, other: Any) -> Any:
+    """Tell whether a class ranks above another: by score, ties by the lower id."""
+    return score > other_score or (score == other_score and c < other)
+
+
+@kernel
+def offer(score: Any, c: Any, size: Any, ids: Any, scores: Any) -> Any:
+    """Offer a class to a heap of the best (its worst on top); return the heap's new size."""
+    k = len(ids)
+    if size < k:
+        i = size
+        while i > 0:
+            up = (i - 1) >> 1
+            if not comes_before(scores[up], ids[up], score, c):
+                break
+            ids[i], scores[i] = ids[up], scores[up]
+            i = up
+        ids[i], scores[i] = c, score
+        return size + 1
+    if not comes_before(score, c, scores[0], ids[0]):
+        return size
+    sift_down(score, c, k, ids, scores)
+    return size
+
+
+@kernel
+def sift_down(score: Any, c: Any, size: Any, ids: Any, scores: Any) -> None:
+    """Replace the heap's top, its worst class, by another one."""
+    i = 0
+    while True:
+        down = 2 * i + 1
+        if down >= size:
+            break
+        right = down + 1
+        if right < size and comes_before(scores[down], ids[down], scores[right], ids[right]):
+            down = right
+        if not comes_before(score, c, scores[down], ids[down]):
+            break
+        ids[i], scores[i] = ids[down], scores[down]
+        i = down
+    ids[i], scores[i] = c, score
+
+
+@kernel
+def sort_heap(size: Any, ids: Any, scores: Any) -> None:
+    """Turn the heap into a list, best first."""
+    for end in range(size - 1, 0, -1):
+        c, score = ids[end], scores[end]
+        ids[end], scores[end] = ids[0], scores[0]
+        sift_down(score, c, end, ids, scores)
+
+
+@kernel
+def score_row(
+    indices: Any,
+    data: Any,
+    low: int,
+    high: int,
+    list_indptr: Any,
+    list_classes: Any,
+    list_weights: Any,
+    score: Any,
+    touched: Any,
+) -> Any:
+    """Add up the votes of a row's features; return how many classes were touched."""
+    n_touched = 0
+    for p in range(low, high):
+        x = data[p]
+        f = indices[p]
+        for e in range(list_indptr[f], list_indptr[f + 1]):
+            c = list_classes[e]
+            vote = x * list_weights[e]
+            if score[c] == UNTOUCHED:
+                score[c] = vote
+                touched[n_touched] = c
+                n_touched += 1
+            else:
+                score[c] += vote
+    return n_touched
+
+
+@kernel
+def rank_rows(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    list_indptr: Any,
+    list_classes: Any,
+    list_weights: Any,
+    offset: Any,
+    allowed: Any,
+    every_class: bool,
+    begin: int,
+    end: int,
+    score: Any,
+    touched: Any,
+    out_ids: Any,
+    out_scores: Any,
+) -> None:
+    """Write the best k classes of rows ``begin`` to ``end``, best first; places left over stay as they are.
+
+    ``every_class`` ranks classes of any score, with 0 for those not touched; otherwise only positive scores count.
+    ``allowed`` is empty, or tells for each class whether it may be ranked. ``offset`` is empty or one number a
+    feature, whose sum over the row is added to every score.
+    """
+    k = out_ids.shape[1]
+    n_classes = len(score)
+    for i in range(begin, end):
+        low, high = indptr[i], indptr[i + 1]
+        ids, scores = out_ids[i], out_scores[i]
+        n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, score, touched)
+        size = 0
+        for t in range(n_touched):
+            c = touched[t]
+            s = score[c]
+            if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
+                size = offer(s, c, size, ids, scores)
+        if every_class:
+            for c in range(n_classes):
+                if size == k and not comes_before(np.float32(0), c, scores[0], ids[0]):
+                    break
+                if score[c] == UNTOUCHED and (len(allowed) == 0 or allowed[c]):
+                    size = offer(np.float32(0), np.int32(c), size, ids, scores)
+        for t in range(n_touched):
+            score[touched[t]] = UNTOUCHED
+        sort_heap(size, ids, scores)
+        if len(offset):
+            common = np.float32(0)
+            for p in range(low, high):
+                common += data[p] * offset[indices[p]]
+            for j in range(size):
+                scores[j] += common
+
+
+@kernel
+def score_dense(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    list_indptr: Any,
+    list_classes: Any,
+    list_weights: Any,
+    offset: Any,
+    begin: int,
+    end: int,
+    out: Any,
+) -> None:
+    """Write the scores of every class for rows ``begin`` to ``end``."""
+    for i in range(begin, end):
+        common = np.float32(0)
+        for p in range(indptr[i], indptr[i + 1]):
+            x = data[p]
+            f = indices[p]
+            if len(offset):
+                common += x * offset[f]
+            for e in range(list_indptr[f], list_indptr[f + 1]):
+                out[i, list_classes[e]] += x * list_weights[e]
+        if len(offset):
+            for c in range(out.shape[1]):
+                out[i, c] += common

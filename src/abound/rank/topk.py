@@ -1,0 +1,124 @@
+"""Rank: the best k classes of each row, row block by row block, never an array of rows × classes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.distribute import spans, workers
+from abound.index.class_index import ClassIndex
+from abound.progress import track
+from abound.rank import _topk_kernels as kernels
+from abound.validation import Float32Array, IdArray, Rows, frozen
+
+EDGES_A_CALL = 20_000_000
+"""Edges that one kernel call touches: a fraction of a second, so that Ctrl-C is heard."""
+
+
+class Ranking(NamedTuple):
+    """The one result of ranking: two arrays of shape (n, k), best first; -1 and -inf where fewer classes rank."""
+
+    ids: IdArray
+    scores: Float32Array
+
+
+def rank_topk(
+    index: ClassIndex,
+    rows: Rows,
+    k: int,
+    *,
+    every_class: bool = False,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    n_jobs: int | None = None,
+) -> Ranking:
+    """Rank the classes of each row by ``Σ_f x_f · w[f, c]``.
+
+    Parameters
+    ----------
+    index : ClassIndex
+        The model.
+    rows : Rows
+        Rows over the index's features.
+    k : int
+        Number of classes wanted.
+    every_class : bool
+        Rank classes of any score, those that no feature votes for with 0 (learners with weights of any sign);
+        otherwise only classes with a positive score are ranked (index learners).
+    allowed : bool array of shape (n_classes,), optional
+        Which classes may be ranked.
+    n_jobs : int, optional
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    Ranking
+        Ids and scores, best first, ties by the lower id.
+    """
+    k = min(k, index.n_classes)
+    ids = np.full((rows.n_rows, k), -1, dtype=np.int32)
+    scores = np.full((rows.n_rows, k), -np.inf, dtype=np.float32)
+    if k == 0 or rows.n_rows == 0:
+        return Ranking(ids, scores)
+    offset = _offset(index)
+    mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
+    spare: list[tuple[Float32Array, IdArray]] = []
+
+    def rank_span(span: tuple[int, int]) -> int:
+        score, touched = spare.pop() if spare else _scratch(index.n_classes)
+        kernels.rank_rows(
+            *(rows.indptr, rows.indices, rows.data),
+            *(index.indptr, index.classes, index.weights, offset),
+            *(mask, every_class, *span, score, touched, ids, scores),
+        )
+        spare.append((score, touched))
+        return span[1] - span[0]
+
+    with workers(n_jobs) as pool, track("rank", rows.n_rows) as progress:
+        for done in pool.map(rank_span, _parts(index, rows, pool.n_workers)):
+            progress.advance(done)
+    return Ranking(ids, scores)
+
+
+def _offset(index: ClassIndex) -> Float32Array:
+    """The offset as kernels take it: empty if there is none."""
+    offset: Float32Array = frozen(np.empty(0) if index.offset is None else index.offset, np.float32)
+    return offset
+
+
+def _scratch(n_classes: int) -> tuple[Float32Array, IdArray]:
+    return np.full(n_classes, kernels.UNTOUCHED, dtype=np.float32), np.empty(n_classes, dtype=np.int32)
+
+
+def _parts(index: ClassIndex, rows: Rows, n_workers: int) -> list[tuple[int, int]]:
+    """Cut the rows so that every worker has something to do and no kernel call is long."""
+    n_values = int(rows.indptr[-1] - rows.indptr[0])
+    edges = n_values * (1 + index.n_edges / max(1, index.n_features))
+    n_parts = max(4 * n_workers if n_workers > 1 else 1, int(edges / EDGES_A_CALL) + 1)
+    return spans(rows.indptr, min(n_parts, rows.n_rows)) or [(0, rows.n_rows)]
+
+
+def score_all(index: ClassIndex, rows: Rows) -> Float32Array:
+    """Score every class of each row: dense, for few rows or few classes.
+
+    Parameters
+    ----------
+    index : ClassIndex
+        The model.
+    rows : Rows
+        Rows over the index's features.
+
+    Returns
+    -------
+    float32 array of shape (n, n_classes)
+        The scores; the caller has made sure that it fits.
+    """
+    scores = np.zeros((rows.n_rows, index.n_classes), dtype=np.float32)
+    offset = _offset(index)
+    for begin, end in _parts(index, rows, 1):
+        kernels.score_dense(
+            *(rows.indptr, rows.indices, rows.data),
+            *(index.indptr, index.classes, index.weights, offset, begin, end, scores),
+        )
+    return scores

@@ -1,0 +1,1 @@
+"""Serve: the command line and the server."""

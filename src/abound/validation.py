@@ -1,0 +1,277 @@
+"""The one gate: rows, labels, weights and parameters are checked and converted here, and trusted behind it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from abound.labels import MAX_IDS, Labels, encode
+
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+IdArray = npt.NDArray[np.int32]
+
+DENSE_LIMIT = 2 * 2**30
+"""Bytes above which no dense array of rows × classes is made."""
+
+
+class Rows(NamedTuple):
+    """Sparse rows in the one form every kernel takes: CSR, fixed types, read-only, sorted, no feature twice."""
+
+    indptr: IntArray
+    indices: IdArray
+    data: Float32Array
+    n_features: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Return rows ``begin`` to ``end`` without copying their entries.
+
+        Parameters
+        ----------
+        begin, end : int
+            Row numbers, as in a slice.
+
+        Returns
+        -------
+        Rows
+            A view; its ``indptr`` still points into the whole arrays.
+        """
+        return Rows(self.indptr[begin : end + 1], self.indices, self.data, self.n_features)
+
+
+def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
+    """Return a contiguous read-only view of an array in the given type, copying only if it has to.
+
+    Parameters
+    ----------
+    array : array-like
+        Any array.
+    dtype : dtype
+        The type wanted.
+
+    Returns
+    -------
+    ndarray
+        Not writeable; a plain ndarray also where the input was a memory map.
+    """
+    view = np.ascontiguousarray(array, dtype=dtype).view(np.ndarray)[:]
+    view.flags.writeable = False
+    return view
+
+
+def as_rows(X: Any) -> Rows:
+    """Freeze a matrix that has passed the checks; features that occur twice in a row are added up.
+
+    Parameters
+    ----------
+    X : sparse matrix or dense array
+        Finite numbers.
+
+    Returns
+    -------
+    Rows
+        The same rows; shares memory with ``X`` where types and order allow.
+    """
+    matrix = sp.csr_array(X)
+    if matrix.shape[1] > MAX_IDS:
+        raise ValueError(f"X has {matrix.shape[1]} features; abound holds at most {MAX_IDS}")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return Rows(
+        frozen(matrix.indptr, np.int64),
+        frozen(matrix.indices, np.int32),
+        frozen(matrix.data, np.float32),
+        int(matrix.shape[1]),
+    )
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, may_widen: bool = False) -> Rows:
+    """Check ``X`` as scikit-learn asks and freeze it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` (and feature names) when ``reset``; is compared with it otherwise.
+    X : array, sparse matrix or data frame
+        The rows.
+    reset : bool
+        True in ``fit``.
+    may_widen : bool
+        True in ``partial_fit``: more features than before are taken over, fewer are an error.
+
+    Returns
+    -------
+    Rows
+        Frozen rows.
+    """
+    if may_widen and not reset:
+        width = getattr(X, "shape", (0, 0))
+        reset = len(width) == 2 and width[1] > estimator.n_features_in_
+    checked = validate_data(
+        estimator, X, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True, reset=reset
+    )
+    return as_rows(checked)
+
+
+def check_labels(y: Any, n_rows: int, known: npt.NDArray[Any] | None = None) -> Labels:
+    """Number the labels and compare their count with the rows.
+
+    Parameters
+    ----------
+    y : sequence, array, sparse matrix or Labels
+        The labels; see `abound.labels.encode`.
+    n_rows : int
+        Number of rows of ``X``.
+    known : array, optional
+        Classes that keep their ids.
+
+    Returns
+    -------
+    Labels
+        The labels as ids.
+    """
+    labels = encode(y, known)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}"
+        )
+    return labels
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> Float32Array:
+    """Return one non-negative weight a row; all ones if none were given.
+
+    Parameters
+    ----------
+    sample_weight : array-like, number or None
+        The weights.
+    n_rows : int
+        Number of rows of ``X``.
+
+    Returns
+    -------
+    float32 array
+        Frozen.
+    """
+    if sample_weight is None or isinstance(sample_weight, numbers.Number):
+        weights = np.full(n_rows, 1.0 if sample_weight is None else sample_weight)
+    else:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weights) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        row = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must be finite and at least 0")
+    if n_rows and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number: every row has weight 0")
+    result: Float32Array = frozen(weights, np.float32)
+    return result
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    whole: bool = False,
+    above: bool = False,
+    or_none: bool = False,
+) -> None:
+    """Raise a clear error unless a parameter is a number in its range.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        What the user set.
+    low, high : float, optional
+        The bounds, inclusive.
+    whole : bool
+        Only integers.
+    above : bool
+        ``low`` itself is not allowed.
+    or_none : bool
+        None is allowed.
+    """
+    if or_none and value is None:
+        return
+    kind = numbers.Integral if whole else numbers.Real
+    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_) and value == value
+    good = good and (low is None or (value > low if above else value >= low)) and (high is None or value <= high)
+    if not good:
+        word = "a whole number" if whole else "a number"
+        bounds = [] if low is None else [f"{'above' if above else 'at least'} {low}"]
+        bounds += [] if high is None else [f"at most {high}"]
+        wanted = " and ".join([f"{word} {bounds[0]}", *bounds[1:]]) if bounds else word
+        raise ValueError(f"{name}={value!r}: it must be {wanted}{' or None' if or_none else ''}")
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """Raise a clear error unless a parameter is one of its choices.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        What the user set.
+    choices : collection
+        What is allowed.
+    """
+    if isinstance(value, np.ndarray) or value not in choices:
+        raise ValueError(f"{name}={value!r}: it must be one of {', '.join(repr(c) for c in choices)}")
+
+
+def check_dense(n_rows: int, n_classes: int, itemsize: int, instead: str) -> None:
+    """Refuse a dense array of rows × classes that would not fit.
+
+    Parameters
+    ----------
+    n_rows, n_classes, itemsize : int
+        Its shape and the bytes of an entry.
+    instead : str
+        What to do instead, for the message.
+    """
+    size = n_rows * n_classes * itemsize
+    if size > DENSE_LIMIT:
+        raise MemoryError(
+            f"{n_rows} rows × {n_classes} classes would be a dense array of {size / 2**30:.1f} GiB "
+            f"(the limit is {DENSE_LIMIT / 2**30:.0f} GiB); {instead}"
+        )
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Turn ``random_state`` into a counter-based generator.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        As everywhere in scikit-learn.
+
+    Returns
+    -------
+    numpy.random.Generator
+        Philox, so that streams can be split without depending on the number of threads.
+    """
+    if isinstance(random_state, numbers.Integral):
+        return np.random.Generator(np.random.Philox(int(random_state)))
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    return np.random.Generator(np.random.Philox(int(seed)))

@@ -1,0 +1,16 @@
+"""scikit-learn's own checks, for every estimator, strictly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from estimators import ESTIMATORS, expected_failures
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=True)
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    check(estimator)
