@@ -1,11 +1,59 @@
-"""Rank very many classes from sparse features, fast, on one ordinary machine."""
+"""Rank very many classes from sparse features, fast, on one ordinary machine.
 
-from abound.index.class_index import ClassIndex
-from abound.learn.ema import EMAClassifier
-from abound.learn.feature_focus import FeatureFocusClassifier
-from abound.learn.frequency import FrequencyClassifier
-from abound.learn.independent import IndependentClassifier
-from abound.learn.ooz import OOZClassifier
-from abound.learn.unweighted import UnweightedIndexClassifier
+The names below are loaded when they are first used, so that ``import abound`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "FeatureFocusClassifier": "abound.learn.feature_focus",
+    "IndependentClassifier": "abound.learn.independent",
+    "EMAClassifier": "abound.learn.ema",
+    "OOZClassifier": "abound.learn.ooz",
+    "UnweightedIndexClassifier": "abound.learn.unweighted",
+    "FrequencyClassifier": "abound.learn.frequency",
+    "ClassIndex": "abound.index.class_index",
+    "Model": "abound.learn.model",
+    "load": "abound.learn.model",
+    "Taxonomy": "abound.read.taxonomy",
+    "TextVectorizer": "abound.vectorise.text",
+}
+
+if TYPE_CHECKING:
+    from abound.index.class_index import ClassIndex
+    from abound.learn.ema import EMAClassifier
+    from abound.learn.feature_focus import FeatureFocusClassifier
+    from abound.learn.frequency import FrequencyClassifier
+    from abound.learn.independent import IndependentClassifier
+    from abound.learn.model import Model, load
+    from abound.learn.ooz import OOZClassifier
+    from abound.learn.unweighted import UnweightedIndexClassifier
+    from abound.read.taxonomy import Taxonomy
+    from abound.vectorise.text import TextVectorizer
+
+__all__ = [
+    "FeatureFocusClassifier",
+    "IndependentClassifier",
+    "EMAClassifier",
+    "OOZClassifier",
+    "UnweightedIndexClassifier",
+    "FrequencyClassifier",
+    "ClassIndex",
+    "Model",
+    "load",
+    "Taxonomy",
+    "TextVectorizer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'abound' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -100,8 +100,8 @@ class Labels:
             The same rows; ``ids`` may hold -1.
         """
         place = {label: i for i, label in enumerate(classes.tolist())}
-        lookup = np.array([place.get(label, -1) for label in self.classes.tolist()], dtype=np.int32)
-        ids = lookup[self.ids] if len(lookup) else self.ids
+        lookup = np.array([*(place.get(label, -1) for label in self.classes.tolist()), -1], dtype=np.int32)
+        ids = lookup[self.ids]
         return Labels(self.indptr, ids, classes, self.kind)
 
     def to_y(self) -> Any:
@@ -234,18 +234,13 @@ def _is_indicator(y: Sequence[Any]) -> bool:
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:
-    """Make an array of labels; tuples stay whole."""
-    if isinstance(y, Sequence) and any(isinstance(row, tuple) for row in y):
-        array = np.empty(len(y), dtype=object)
-        array[:] = y
-        return array
-    array = np.asarray(y)
-    return array.astype(object) if array.dtype.kind == "U" and _mixes_types(y) else array
-
-
-def _mixes_types(y: Any) -> bool:
-    """Tell whether NumPy turned numbers into strings to fit them beside strings."""
-    return isinstance(y, Sequence) and not all(isinstance(label, str) for label in y)
+    """Make an array of labels; tuples stay whole, and numbers beside strings stay numbers."""
+    if not isinstance(y, Sequence):
+        return np.asarray(y)
+    kinds = {type(label) for label in y}
+    if tuple in kinds or (str in kinds and len(kinds) > 1):
+        return _array_of(list(y), np.dtype(object))
+    return np.asarray(y)
 
 
 def _from_lists(y: Sequence[Any]) -> Labels:

@@ -5,6 +5,7 @@ A learner fills in ``classes_``, ``class_counts_`` and ``index_``; all else is h
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from abound.index.class_index import ClassIndex
 from abound.labels import Kind, Labels, decode
 from abound.rank.topk import Ranking, rank_topk, score_all
-from abound.validation import Float32Array, IntArray, Rows, check_dense, check_number, check_rows
+from abound.store import LazyLabels, Section
+from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,11 +51,20 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
     """Whether classes of any score are ranked, or only those with a positive one."""
 
     n_jobs: int | None
-    classes_: npt.NDArray[Any]
     class_counts_: IntArray
     n_features_in_: int
     _kind: Kind
     _labels_a_row: float
+    _classes: npt.NDArray[Any] | LazyLabels
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels in the order of their ids; a loaded model decodes them when they are first asked for."""
+        check_is_fitted(self)
+        classes = self._classes
+        if isinstance(classes, LazyLabels):
+            classes = self._classes = classes.to_array()
+        return classes
 
     @property
     def index_(self) -> ClassIndex:
@@ -91,11 +102,7 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         check_number("k", k, 1, whole=True)
         ranking = self._rank(rows, k, self._allowed(include, exclude))
-        if (ranking.ids >= 0).all():
-            return TopK(self.classes_[ranking.ids], ranking.scores)
-        labels = self.classes_.astype(object)[ranking.ids]
-        labels[ranking.ids < 0] = None
-        return TopK(labels, ranking.scores)
+        return TopK(self._labels_of(ranking.ids), ranking.scores)
 
     def predict(self, X: Any) -> Any:
         """Return the best class of each row, or for multi-label data its best classes.
@@ -133,7 +140,7 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
             A row that no feature votes for has the smallest positive number at the most frequent class.
         """
         rows = self._rows(X)
-        n_classes = len(self.classes_)
+        n_classes = len(self._classes)
         check_dense(rows.n_rows, n_classes, 4, "use predict_topk, which keeps the best classes only")
         scores = self._score_all(rows)
         if not self.ranks_every_class:
@@ -193,9 +200,23 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._view(check_rows(self, X, reset=False))
 
+    def _labels_of(self, ids: IdArray) -> npt.NDArray[Any]:
+        """The labels of ids, None for -1; of a loaded model only those that are needed are decoded."""
+        if isinstance(self._classes, LazyLabels):
+            return self._classes.take(ids)
+        if (ids >= 0).all():
+            return self._classes[ids]
+        labels = self._classes.astype(object)[ids]
+        labels[ids < 0] = None
+        return labels
+
     def _view(self, rows: Rows) -> Rows:
         """The rows as this learner sees them."""
         return rows
+
+    def _width_of_view(self, n_features: int) -> int:
+        """How many features the view has."""
+        return n_features
 
     def _feature_behind(self, feature: int) -> int:
         """The user's feature behind a feature of the view."""
@@ -223,7 +244,7 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
     def _allowed(self, include: Iterable[Any] | None, exclude: Iterable[Any] | None) -> npt.NDArray[np.bool_] | None:
         if include is None and exclude is None:
             return None
-        allowed = np.full(len(self.classes_), include is None, dtype=np.bool_)
+        allowed = np.full(len(self._classes), include is None, dtype=np.bool_)
         if include is not None:
             allowed[[self._class_id(label) for label in include]] = True
         if exclude is not None:
@@ -236,9 +257,24 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"{label!r} is not a class of this model, which knows {len(self.classes_)} classes")
         return int(found[0])
 
+    def _check_parameters(self) -> None:
+        """Raise a clear error if a parameter is out of its range."""
+
+    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What must be saved to learn on; nothing if the learner is not online."""
+        return {}
+
+    def _fitted_values(self) -> dict[str, Any]:
+        """Fitted values beside the index that a model file keeps; JSON must hold them."""
+        return {}
+
+    @abstractmethod
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        """Take over what a model file holds; ``state`` is empty if it was left out."""
+
     def _remember(self, labels: Labels) -> None:
         """Keep what ``fit`` was given: the classes, how they were written, and how many a row has."""
-        self.classes_ = labels.classes
+        self._classes = labels.classes
         self._kind = labels.kind
         self.class_counts_ = labels.counts
         self._labels_a_row = len(labels.ids) / max(1, len(labels))
@@ -248,11 +284,14 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
         seen = self.class_counts_.sum() / max(1e-12, self._labels_a_row)
         counts = labels.counts
         counts[: len(self.class_counts_)] += self.class_counts_
-        self.classes_ = labels.classes
+        self._classes = labels.classes
         self.class_counts_ = counts
         self._labels_a_row = float(counts.sum() / max(1, seen + len(labels)))
         if self._kind == "single":
             self._kind = labels.kind
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_classes")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

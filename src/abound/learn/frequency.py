@@ -11,6 +11,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import encode
 from abound.learn.base import RankingClassifier
 from abound.rank.topk import Ranking
+from abound.store import Section
 from abound.validation import Float32Array, Float64Array, Rows, check_labels, check_rows, check_sample_weight
 
 
@@ -82,9 +83,9 @@ class FrequencyClassifier(RankingClassifier):
         self
             The learner.
         """
-        first = not hasattr(self, "classes_")
+        first = not hasattr(self, "_classes")
         rows = check_rows(self, X, reset=first, may_widen=True)
-        known = encode(classes).classes if first and classes is not None else getattr(self, "classes_", None)
+        known = encode(classes).classes if first and classes is not None else None if first else self.classes_
         labels = check_labels(y, rows.n_rows, known)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         before = np.zeros(0) if first else self.frequencies_
@@ -95,7 +96,15 @@ class FrequencyClassifier(RankingClassifier):
     @property
     def index_(self) -> ClassIndex:
         """An index without edges: no feature votes."""
-        return ClassIndex.from_edges([], [], [], n_features=self.n_features_in_, n_classes=len(self.classes_))
+        return ClassIndex.from_edges([], [], [], n_features=self.n_features_in_, n_classes=len(self._classes))
+
+    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"frequencies": self.frequencies_}
+
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        kept = "frequencies" in state
+        counts = state.require("frequencies", np.float64, (index.n_classes,)) if kept else self.class_counts_
+        self.frequencies_ = counts.astype(np.float64)
 
     def _count(self, indptr: Any, ids: Any, weights: Float32Array) -> Self:
         self.frequencies_ += np.bincount(ids, np.repeat(weights, np.diff(indptr)), minlength=len(self.frequencies_))

@@ -23,6 +23,7 @@ from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
 from abound.rank.topk import rank_topk
+from abound.store import Section
 from abound.validation import (
     Float32Array,
     IntArray,
@@ -135,6 +136,18 @@ class IndependentClassifier(RankingClassifier):
 
     def _view(self, rows: Rows) -> Rows:
         return boolean_rows(split_negative(rows) if self.negative == "split" else rows)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"threshold": self.threshold_, "history": self.history_}
+
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        self._index = index
+        threshold, history = fitted.get("threshold"), fitted.get("history")
+        self.threshold_ = float(threshold) if isinstance(threshold, float | int) else float("nan")
+        self.history_ = history if isinstance(history, list) else []
+
+    def _width_of_view(self, n_features: int) -> int:
+        return 2 * n_features if self.negative == "split" else n_features
 
     def _feature_behind(self, feature: int) -> int:
         return feature // 2 if self.negative == "split" else feature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from abound.index.class_index import ClassIndex
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_choice, check_number, frozen
 
 
@@ -111,18 +112,20 @@ class IndexLearner(OnlineClassifier):
         kept = np.concatenate(([0], np.cumsum(votes, dtype=np.int64)))[indptr]
         return ClassIndex.from_lists(kept, classes[votes], weights[votes], n_classes=self._state.n_classes)
 
-    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What must be saved to learn on."""
+    def _saved(self) -> dict[str, npt.NDArray[Any]]:
         lists = self._state.lists
         indptr, classes, weights = packed(lists)
         heads = {"totals": lists.heads["total"].copy(), "seen": lists.heads["seen"].copy()}
         return {"indptr": indptr, "classes": classes, "weights": weights, **heads}
 
-    def _restored(self, arrays: Mapping[str, npt.NDArray[Any]], n_classes: int) -> ListState:
-        """The state that `_state_arrays` saved."""
-        lists = lists_from(arrays["indptr"], arrays["classes"], arrays["weights"])
-        lists.heads["total"], lists.heads["seen"] = arrays["totals"], arrays["seen"]
-        return ListState(len(lists.heads), n_classes, None, lists)
+    def _restored(self, arrays: Section, n_classes: int) -> ListState:
+        arrays.check_csr("indptr", "classes", n_classes)
+        indptr, classes = arrays["indptr"], arrays["classes"]
+        weights = arrays.require("weights", np.float64, (len(classes),))
+        lists = lists_from(indptr, classes, weights)
+        lists.heads["total"] = arrays.require("totals", np.float64, (len(indptr) - 1,))
+        lists.heads["seen"] = arrays.require("seen", np.int64, (len(indptr) - 1,))
+        return ListState(len(indptr) - 1, n_classes, None, lists)
 
 
 def boolean_rows(rows: Rows) -> Rows:

@@ -17,6 +17,7 @@ from abound.learn.base import RankingClassifier
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
+from abound.store import Section
 from abound.validation import (
     Float32Array,
     Float64Array,
@@ -52,6 +53,14 @@ class OnlineState:
     n_features: int
     n_classes: int
     index: ClassIndex | None
+
+
+@dataclass(slots=True, eq=False)
+class FrozenState(OnlineState):
+    """A state as a model file holds it: enough to rank, thawed when more is to be learned."""
+
+    n_edges: int
+    arrays: Section
 
 
 class OnlineClassifier(RankingClassifier):
@@ -132,9 +141,11 @@ class OnlineClassifier(RankingClassifier):
             The learner.
         """
         self._check_parameters()
-        first = not hasattr(self, "classes_")
+        first = not hasattr(self, "_classes")
+        if not first and isinstance(self._state, FrozenState):
+            self._thaw(self._state)
         rows = self._view(check_rows(self, X, reset=first, may_widen=True))
-        known = encode(classes).classes if first and classes is not None else getattr(self, "classes_", None)
+        known = encode(classes).classes if first and classes is not None else None if first else self.classes_
         labels = check_labels(y, rows.n_rows, known)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         if first:
@@ -160,7 +171,12 @@ class OnlineClassifier(RankingClassifier):
     @property
     def n_edges_(self) -> int:
         """|W|: all edges the learner keeps, of which the ``max_degree`` heaviest of a feature vote."""
-        return self._edges()
+        return self._state.n_edges if isinstance(self._state, FrozenState) else self._edges()
+
+    @property
+    def can_learn(self) -> bool:
+        """False for a model that was saved without its state."""
+        return not isinstance(self._state, FrozenState) or len(self._state.arrays) > 0
 
     @abstractmethod
     def _start(self, n_features: int, n_classes: int) -> Any:
@@ -186,6 +202,38 @@ class OnlineClassifier(RankingClassifier):
         check_number("passes", self.passes, 1, whole=True)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9)
         check_choice("negative", self.negative, ("ignore", "split"))
+
+    @abstractmethod
+    def _saved(self) -> dict[str, npt.NDArray[Any]]:
+        """The state as named arrays."""
+
+    @abstractmethod
+    def _restored(self, arrays: Section, n_classes: int) -> Any:
+        """The state that `_saved` gave, checked; its arrays are copied."""
+
+    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return dict(self._state.arrays) if isinstance(self._state, FrozenState) else self._saved()
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"history": self.history_}
+
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        self._state = FrozenState(index.n_features, index.n_classes, index, n_edges, state)
+        history = fitted.get("history", [])
+        self.history_ = history if isinstance(history, list) else []
+        self._run = (None, 0)
+
+    def _thaw(self, frozen_state: FrozenState) -> None:
+        if not len(frozen_state.arrays):
+            raise ValueError(
+                "this model was saved or pruned without what it needs to learn on; train it again, or load a copy that "
+                "was saved with its state"
+            )
+        state = self._restored(frozen_state.arrays, frozen_state.n_classes)
+        if state.n_features != frozen_state.n_features:
+            problem = f"the state has {state.n_features} features, the index {frozen_state.n_features}"
+            raise frozen_state.arrays.fault("", problem)
+        self._state = state
 
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         self._state.index = None
@@ -249,6 +297,9 @@ class OnlineClassifier(RankingClassifier):
 
     def _view(self, rows: Rows) -> Rows:
         return split_negative(rows) if self.negative == "split" else rows
+
+    def _width_of_view(self, n_features: int) -> int:
+        return 2 * n_features if self.negative == "split" else n_features
 
     def _feature_behind(self, feature: int) -> int:
         return feature // 2 if self.negative == "split" else feature

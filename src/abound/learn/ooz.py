@@ -137,7 +137,7 @@ class OOZClassifier(IndexLearner):
         rows, labels = examples.rows, examples.labels
         k = self.max_negatives
         slots = np.full(self._state.n_classes, kernels.ABSENT, dtype=np.int32)
-        offenders, scores = np.empty(k, dtype=np.int32), np.empty(k, dtype=np.float32)
+        offenders, scores = np.empty(k, dtype=np.int32), np.empty(k)
         deductions, remainders, places = np.empty(k), np.empty(k), np.empty(k, dtype=np.int64)
 
         def step(lists: EdgeLists, place: int) -> int:

@@ -9,7 +9,6 @@ is normalised. Retrieved classes are ranked by ``Σ x_f v_c[f]`` over their edge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from abound.learn import _unweighted_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.store import Section
 from abound.validation import Float64Array, check_number
 
 UP, DOWN = 1.2, 0.8
@@ -138,19 +138,20 @@ class UnweightedIndexClassifier(OnlineClassifier):
         shape = {"n_features": self._state.n_features, "n_classes": self._state.n_classes}
         return ClassIndex.from_edges(features[edge], classes[edge], weights[edge], **shape)
 
-    def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What must be saved to learn on."""
+    def _saved(self) -> dict[str, npt.NDArray[Any]]:
         indptr, features, weights = packed(self._state.by_class)
         seen = self._state.by_feature.heads["seen"].copy()
         return {"indptr": indptr, "features": features, "weights": weights, "seen": seen}
 
-    def _restored(self, arrays: Mapping[str, npt.NDArray[Any]], n_classes: int) -> UnweightedState:
-        """The state that `_state_arrays` saved."""
-        indptr, features, n_features = np.asarray(arrays["indptr"]), arrays["features"], len(arrays["seen"])
+    def _restored(self, arrays: Section, n_classes: int) -> UnweightedState:
+        n_features = len(arrays.require("seen", np.int64))
+        arrays.check_csr("indptr", "features", n_features)
+        indptr, features = arrays.require("indptr", np.int64, (n_classes + 1,)), arrays["features"]
+        weights = arrays.require("weights", np.float64, (len(features),))
         classes = np.repeat(np.arange(n_classes, dtype=np.int32), np.diff(indptr))
         places = np.arange(len(features)) - np.repeat(indptr[:-1], np.diff(indptr))
         by_feature = np.argsort(features, kind="stable")
         bounds = np.concatenate(([0], np.cumsum(np.bincount(features, minlength=n_features))))
         lists = lists_from(bounds, classes[by_feature], places[by_feature])
         lists.heads["seen"] = arrays["seen"]
-        return UnweightedState(n_features, n_classes, None, lists_from(indptr, features, arrays["weights"]), lists)
+        return UnweightedState(n_features, n_classes, None, lists_from(indptr, features, weights), lists)

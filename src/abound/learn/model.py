@@ -1,0 +1,216 @@
+"""`Model`: a learner with the vectoriser, the taxonomy and the titles that belong to it, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from abound.learn.base import RankingClassifier, TopK
+from abound.learn.online import OnlineClassifier
+from abound.learn.persist import Arrays, learner_arrays, learner_from
+from abound.read.taxonomy import Taxonomy
+from abound.store import LazyStrings, Section, Stored, open_arrays, pack_strings, save_arrays
+from abound.vectorise.text import TextVectorizer
+
+
+@dataclass(eq=False)
+class Model:
+    """Everything a ranking needs, from the text to the class's title.
+
+    The same methods as a learner's, on texts if there is a vectoriser.
+
+    Parameters
+    ----------
+    estimator : RankingClassifier
+        A fitted learner.
+    vectoriser : TextVectorizer, optional
+        Turns texts into the rows that the learner knows.
+    taxonomy : Taxonomy, optional
+        Where the classes stand.
+    titles : mapping of label to str, optional
+        What to show for a class.
+
+    Examples
+    --------
+    >>> from abound import FeatureFocusClassifier, Model, TextVectorizer
+    >>> vectoriser = TextVectorizer()
+    >>> X = vectoriser.fit_transform(["green tea", "black coffee", "white tea"])
+    >>> model = Model(FeatureFocusClassifier().fit(X, ["tea", "coffee", "tea"]), vectoriser)
+    >>> model.predict(["tea, please"]).tolist()
+    ['tea']
+    """
+
+    estimator: RankingClassifier
+    vectoriser: TextVectorizer | None = None
+    taxonomy: Taxonomy | None = None
+    titles: Mapping[Any, str] | None = None
+    extra: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def rows(self, inputs: Any) -> Any:
+        """Turn inputs into the learner's rows.
+
+        Parameters
+        ----------
+        inputs : texts, or rows if there is no vectoriser
+            What to rank.
+
+        Returns
+        -------
+        sparse matrix or whatever was given
+            Rows.
+        """
+        return inputs if self.vectoriser is None else self.vectoriser.transform(inputs)
+
+    def predict(self, inputs: Any) -> Any:
+        """Return the best class of each input; see `RankingClassifier.predict`."""
+        return self.estimator.predict(self.rows(inputs))
+
+    def predict_topk(
+        self, inputs: Any, k: int = 5, *, include: Iterable[Any] | None = None, exclude: Iterable[Any] | None = None
+    ) -> TopK:
+        """Return the best k classes of each input; see `RankingClassifier.predict_topk`."""
+        return self.estimator.predict_topk(self.rows(inputs), k, include=include, exclude=exclude)
+
+    def explain(self, text: Any, label: Any) -> list[tuple[Any, float]]:
+        """Tell which words of a text, or features of a row, speak for a class; see `RankingClassifier.explain`."""
+        if self.vectoriser is None:
+            return self.estimator.explain(text, label)
+        parts = self.estimator.explain(self.vectoriser.transform([text]), label)
+        names = self.vectoriser.feature_names(np.array([feature for feature, _ in parts], dtype=np.int64))
+        return [(name, value) for name, (_, value) in zip(names, parts, strict=True)]
+
+    def partial_fit(self, inputs: Any, y: Any) -> Self:
+        """Learn more, new words and new classes included.
+
+        Parameters
+        ----------
+        inputs : texts, or rows if there is no vectoriser
+            What to learn.
+        y : labels
+            Their labels.
+
+        Returns
+        -------
+        self
+            The model.
+        """
+        learner = self.estimator
+        if not hasattr(learner, "partial_fit"):
+            raise ValueError(f"the learner {learner.learner!r} is not online: train it again on all data")
+        if self.vectoriser is not None:
+            inputs = self.vectoriser.partial_fit(inputs).transform(inputs)
+        learner.partial_fit(inputs, y)
+        return self
+
+    @property
+    def is_online(self) -> bool:
+        """Whether the model can learn more: its learner is online and its state was kept."""
+        learner = self.estimator
+        return learner.can_learn if isinstance(learner, OnlineClassifier) else hasattr(learner, "partial_fit")
+
+    def save(self, path: str | Path, *, keep_state: bool = True) -> None:
+        """Write the model to one file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        keep_state : bool
+            Whether to keep what an online learner needs to learn on; without it the file is smaller.
+        """
+        arrays, meta = learner_arrays(self.estimator, keep_state=keep_state)
+        meta = {"estimator": meta}
+        if self.vectoriser is not None:
+            part, meta["vectoriser"] = self.vectoriser.to_arrays()
+            arrays |= _prefixed("vectoriser/", part)
+        if self.taxonomy is not None:
+            arrays |= _prefixed("taxonomy/", self.taxonomy.to_arrays())
+        if self.titles is not None:
+            titles = [self.titles.get(label, "") for label in self.estimator.classes_.tolist()]
+            arrays["titles/bytes"], arrays["titles/offsets"] = pack_strings(titles)
+        save_arrays(path, arrays, meta, extra=self.extra)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read a model file: mapped, not copied, and checked before use.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Model
+            The model.
+        """
+        stored = open_arrays(path)
+        estimator = learner_from(stored, stored.meta.get("estimator"))
+        vectoriser = _vectoriser(stored)
+        if vectoriser is not None and vectoriser.n_features_ != estimator.n_features_in_:
+            problem = f"the vectoriser knows {vectoriser.n_features_} features, the learner {estimator.n_features_in_}"
+            raise stored.fault("vectoriser", problem)
+        section = stored.section("taxonomy/")
+        taxonomy = Taxonomy.from_arrays(section) if len(section) else None
+        return cls(estimator, vectoriser, taxonomy, _titles(stored, estimator), dict(stored.extra))
+
+
+def load(path: str | Path) -> Any:
+    """Read back what was saved: a learner saved by its ``save``, or a `Model` saved with a vectoriser or taxonomy.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    RankingClassifier or Model
+        Ready to rank; no file is ever unpickled.
+    """
+    model = Model.load(path)
+    alone = model.vectoriser is None and model.taxonomy is None and model.titles is None
+    return model.estimator if alone else model
+
+
+class _Titles(Mapping[Any, str]):
+    """Titles by label, decoded when they are asked for."""
+
+    def __init__(self, estimator: RankingClassifier, titles: LazyStrings) -> None:
+        self._estimator = estimator
+        self._titles = titles
+        self._place: dict[Any, int] = {}
+
+    def __getitem__(self, label: Any) -> str:
+        if not self._place:
+            self._place = {name: i for i, name in enumerate(self._estimator.classes_.tolist()[: len(self._titles)])}
+        return self._titles[self._place[label]]
+
+    def __iter__(self) -> Any:
+        return iter(self._estimator.classes_.tolist()[: len(self._titles)])
+
+    def __len__(self) -> int:
+        return len(self._titles)
+
+
+def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _vectoriser(stored: Stored) -> TextVectorizer | None:
+    section: Section = stored.section("vectoriser/")
+    return TextVectorizer.from_arrays(section, stored.meta.get("vectoriser")) if len(section) else None
+
+
+def _titles(stored: Stored, estimator: RankingClassifier) -> Mapping[Any, str] | None:
+    section = stored.section("titles/")
+    if not len(section):
+        return None
+    titles = LazyStrings(section.require("bytes", np.uint8), section.require("offsets", np.int64), "titles")
+    if len(titles) != len(estimator.class_counts_):
+        raise stored.fault("titles", f"{len(titles)} titles for {len(estimator.class_counts_)} classes")
+    return _Titles(estimator, titles)

@@ -1,0 +1,56 @@
+"""The learners by their short names, as on the command line and in model files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from abound.learn.base import RankingClassifier
+from abound.learn.ema import EMAClassifier
+from abound.learn.feature_focus import FeatureFocusClassifier
+from abound.learn.frequency import FrequencyClassifier
+from abound.learn.independent import IndependentClassifier
+from abound.learn.ooz import OOZClassifier
+from abound.learn.unweighted import UnweightedIndexClassifier
+
+LEARNERS: dict[str, type[RankingClassifier]] = {
+    learner.learner: learner
+    for learner in (
+        FeatureFocusClassifier,
+        IndependentClassifier,
+        EMAClassifier,
+        OOZClassifier,
+        UnweightedIndexClassifier,
+        FrequencyClassifier,
+    )
+}
+
+
+def make_learner(name: str, **parameters: Any) -> RankingClassifier:
+    """Make a learner from its short name.
+
+    Parameters
+    ----------
+    name : str
+        One of `LEARNERS`.
+    **parameters : object
+        Its parameters; those not given have their defaults.
+
+    Returns
+    -------
+    RankingClassifier
+        Not fitted yet.
+
+    Examples
+    --------
+    >>> make_learner("ff", margin=0.1)
+    FeatureFocusClassifier(margin=0.1)
+    """
+    if name not in LEARNERS:
+        raise ValueError(f"no learner is called {name!r}; there are {', '.join(LEARNERS)}")
+    learner = LEARNERS[name]()
+    known = learner.get_params(deep=False)
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"{name} has no parameter {parameter!r}; it has {', '.join(known)}")
+    learner.set_params(**parameters)
+    return learner

@@ -1,0 +1,12 @@
+"""How much the property tests try: little by default, much in `make test-full`."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=QUIET)
+settings.register_profile("full", max_examples=300, deadline=None, suppress_health_check=QUIET)
+settings.load_profile(os.environ.get("ABOUND_TEST_PROFILE", "quick"))
