@@ -238,7 +238,8 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
     if not isinstance(y, Sequence):
         return np.asarray(y)
     kinds = {type(label) for label in y}
-    if tuple in kinds or (str in kinds and len(kinds) > 1):
+    ends_in_nul = kinds == {str} and any(label.endswith("\0") for label in y)  # NumPy's own strings drop it
+    if tuple in kinds or (str in kinds and len(kinds) > 1) or ends_in_nul:
         return _array_of(list(y), np.dtype(object))
     return np.asarray(y)
 

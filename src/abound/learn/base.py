@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from abound.distribute import count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Kind, Labels, decode
 from abound.rank.topk import Ranking, rank_topk, score_all
@@ -259,6 +260,7 @@ class RankingClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise a clear error if a parameter is out of its range."""
+        count_workers(self.n_jobs)
 
     def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What must be saved to learn on; nothing if the learner is not online."""

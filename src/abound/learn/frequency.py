@@ -58,6 +58,7 @@ class FrequencyClassifier(RankingClassifier):
         self
             The fitted learner.
         """
+        self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
         self._remember(labels)
@@ -83,6 +84,7 @@ class FrequencyClassifier(RankingClassifier):
         self
             The learner.
         """
+        self._check_parameters()
         first = not hasattr(self, "_classes")
         rows = check_rows(self, X, reset=first, may_widen=True)
         known = encode(classes).classes if first and classes is not None else None if first else self.classes_

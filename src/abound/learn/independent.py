@@ -128,6 +128,7 @@ class IndependentClassifier(RankingClassifier):
         return self._index
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.threshold != "auto":
             check_number("threshold", self.threshold, 0, 1)
         check_choice("counts", self.counts, ("exact", "stream"))

@@ -15,7 +15,7 @@ from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_ro
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_choice, check_number, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_number, frozen
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +62,6 @@ class IndexLearner(OnlineClassifier):
         check_number("margin", self.margin)
         check_number("max_degree", self.max_degree, 1, whole=True, or_none=True)
         check_number("vote_weight", self.vote_weight, 0)
-        check_choice("shuffle", self.shuffle, (True, False))
 
     @property
     def _degree_limit(self) -> int:

@@ -199,7 +199,9 @@ class OnlineClassifier(RankingClassifier):
         """Number of edges kept."""
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("passes", self.passes, 1, whole=True)
+        check_choice("shuffle", self.shuffle, (True, False))
         check_number("validation_fraction", self.validation_fraction, 0, 0.9)
         check_choice("negative", self.negative, ("ignore", "split"))
 
@@ -287,8 +289,9 @@ class OnlineClassifier(RankingClassifier):
             return
         expected = np.log(self.class_counts_.sum()) / -np.log(share)
         if lengths[longest] > 10 * expected:
+            label = self.classes_.tolist()[first[bounds[longest]]]
             warnings.warn(
-                f"{lengths[longest]} rows of class {self.classes_[first[bounds[longest]]]!r} follow one another: the "
+                f"{lengths[longest]} rows of class {label!r} follow one another: the "
                 "rows seem to be sorted by class, and online learners fail on that. Shuffle them first, or use fit, "
                 "which does.",
                 UserWarning,

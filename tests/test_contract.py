@@ -1,0 +1,354 @@
+"""Our own contract: what every learner promises beyond scikit-learn's checks, by standing in the list."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+import abound
+from abound.learn.online import OnlineClassifier
+from abound.learn.registry import LEARNERS
+from estimators import ESTIMATORS
+from generate import make_rows
+
+ONLINE = [estimator for estimator in ESTIMATORS if isinstance(estimator, OnlineClassifier)]
+GROWING = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
+every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+online = pytest.mark.parametrize("estimator", ONLINE, ids=repr)
+growing = pytest.mark.parametrize("estimator", GROWING, ids=repr)
+
+X, NUMBERS = make_rows(0, n=300)
+Y = np.array([f"class {c:02d}" for c in NUMBERS])
+LISTS = [[f"class {c:02d}"] if i % 3 else [f"class {c:02d}", "every third"] for i, c in enumerate(NUMBERS)]
+
+
+def weights_by_label(model: Any) -> dict[tuple[int, Any], Any]:
+    index = model.index_
+    features = np.repeat(np.arange(index.n_features), index.degrees).tolist()
+    labels = model.classes_[index.classes].tolist()
+    return dict(zip(zip(features, labels, strict=True), index.weights.view(np.int32).tolist(), strict=True))
+
+
+def assert_ranks_alike(one: Any, other: Any, rows: Any = X) -> None:
+    left, right = one.predict_topk(rows, 6), other.predict_topk(rows, 6)
+    np.testing.assert_array_equal(left.labels, right.labels)
+    np.testing.assert_array_equal(left.scores, right.scores)
+
+
+def test_every_learner_of_the_registry_is_tested() -> None:
+    assert {type(estimator) for estimator in ESTIMATORS} == set(LEARNERS.values())
+
+
+@every
+def test_topk_is_sorted_and_begins_with_predict(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    labels, scores = model.predict_topk(X, k=4)
+    assert labels.shape == scores.shape == (300, 4)
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(labels[:, 0], model.predict(X))
+    assert (scores[:, :-1] >= scores[:, 1:]).all()
+    for row in labels[:50]:
+        known = [label for label in row if label is not None]
+        assert len(set(known)) == len(known)
+    assert model.predict_topk(X, k=1000).labels.shape[1] == len(model.classes_)
+
+
+@every
+def test_scores_agree_with_the_decision_function(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    dense = model.decision_function(X)
+    labels, scores = model.predict_topk(X, k=1)
+    np.testing.assert_array_equal(model.classes_[dense.argmax(axis=1)], labels[:, 0])
+    np.testing.assert_allclose(dense.max(axis=1), scores[:, 0], atol=1e-6)
+
+
+@every
+def test_include_and_exclude(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    some = model.classes_[:3].tolist()
+    inside = model.predict_topk(X, k=5, include=some).labels
+    assert {label for label in inside.ravel() if label is not None} <= set(some)
+    outside = model.predict_topk(X, k=5, exclude=some).labels
+    assert not {label for label in outside.ravel() if label is not None} & set(some)
+    everything = model.predict_topk(X, k=len(model.classes_))
+    without = model.predict_topk(X, k=len(model.classes_), exclude=[some[0]])
+    row = [label for label in everything.labels[0] if label is not None and label != some[0]]
+    assert [label for label in without.labels[0] if label is not None][: len(row)] == row
+    nothing = model.predict_topk(X, k=2, include=[])
+    assert all(label is None for label in nothing.labels.ravel())
+    with pytest.raises(ValueError, match="'nobody' is not a class"):
+        model.predict_topk(X, include=["nobody"])
+
+
+@every
+def test_a_silent_row_gets_the_most_frequent_class(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    names, counts = np.unique(Y, return_counts=True)
+    assert model.predict(sp.csr_array((1, X.shape[1]))).tolist() == [names[counts.argmax()]]
+
+
+@every
+@pytest.mark.parametrize(
+    "y", [NUMBERS, [("part", int(c)) for c in NUMBERS], [int(c) if c else "none" for c in NUMBERS]]
+)
+def test_labels_of_any_type(estimator: Any, y: Any) -> None:
+    model = clone(estimator).fit(X, y)
+    predicted = model.predict(X).tolist()
+    assert set(predicted) <= set(y.tolist() if isinstance(y, np.ndarray) else y)
+    assert_ranks_alike(model, pickle.loads(pickle.dumps(model)))
+
+
+@every
+def test_many_labels_a_row(estimator: Any) -> None:
+    model = clone(estimator).fit(X, LISTS)
+    predicted = model.predict(X)
+    assert isinstance(predicted, list)
+    assert all(isinstance(row, list) and row for row in predicted)
+    assert "every third" in model.classes_
+    names = model.classes_.tolist()
+    indicator = sp.csr_array(np.array([[name in row for name in names] for row in LISTS], dtype=np.int8))
+    other = clone(estimator).fit(X, indicator)
+    np.testing.assert_array_equal(other.predict_topk(X, 3).scores, model.predict_topk(X, 3).scores)
+    assert other.predict(X).shape == indicator.shape
+    assert other.predict(X).format == "csr"
+
+
+@every
+def test_the_form_of_the_input_makes_no_difference(estimator: Any, tmp_path: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    np.save(tmp_path / "x.npy", X.data)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    wide = sp.csr_array((mapped, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+    halves = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
+    for form in (wide, sp.csr_matrix(X), X.toarray(), sp.csc_array(X), X.astype(np.float64), halves):
+        assert_ranks_alike(model, clone(estimator).fit(form, Y))
+
+
+@every
+def test_threads_and_seeds(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    again = clone(estimator).fit(X, Y)
+    assert weights_by_label(model) == weights_by_label(again)
+    threads = clone(estimator).set_params(n_jobs=2).fit(X, Y)
+    assert weights_by_label(model) == weights_by_label(threads)
+    assert_ranks_alike(model, threads)
+
+
+@every
+def test_one_class_and_empty_rows(estimator: Any) -> None:
+    rows = sp.vstack([X[:20], sp.csr_array((5, X.shape[1]))]).tocsr()
+    model = clone(estimator).fit(rows, ["only"] * 25)
+    assert model.predict(rows).tolist() == ["only"] * 25
+
+
+@every
+def test_explain_adds_up_to_the_score(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    for i in range(10):
+        labels, scores = model.predict_topk(X[[i]], k=1)
+        if model.index_.n_edges and scores[0, 0] > 0:
+            parts = model.explain(X[[i]], labels[0, 0])
+            assert sum(value for _, value in parts) == pytest.approx(float(scores[0, 0]), abs=1e-5)
+            sizes = [abs(value) for _, value in parts]
+            assert sizes == sorted(sizes, reverse=True)
+    with pytest.raises(ValueError, match="not a class"):
+        model.explain(X[[0]], "nobody")
+    with pytest.raises(ValueError, match="one row"):
+        model.explain(X[:2], Y[0])
+
+
+@every
+def test_save_and_load(estimator: Any, tmp_path: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    loaded = abound.load(path)
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    assert_ranks_alike(model, loaded)
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.n_edges_ == model.n_edges_
+    first = path.read_bytes()
+    loaded.save(path)
+    assert path.read_bytes() == first, "saving what was loaded changes nothing"
+
+
+@growing
+def test_a_loaded_model_learns_on(estimator: Any, tmp_path: Any) -> None:
+    model = clone(estimator).partial_fit(X[:150], Y[:150])
+    model.save(tmp_path / "model")
+    loaded = abound.load(tmp_path / "model")
+    model.partial_fit(X[150:], Y[150:])
+    loaded.partial_fit(X[150:], Y[150:])
+    assert weights_by_label(model) == weights_by_label(loaded)
+    assert_ranks_alike(model, loaded)
+
+
+@online
+def test_a_model_without_state_refuses_to_learn(estimator: Any, tmp_path: Any) -> None:
+    model = abound.Model(clone(estimator).fit(X, Y))
+    model.save(tmp_path / "model", keep_state=False)
+    loaded = abound.Model.load(tmp_path / "model")
+    assert not loaded.is_online
+    assert_ranks_alike(model, loaded)
+    with pytest.raises(ValueError, match="without what it needs to learn on"):
+        loaded.partial_fit(X, Y)
+
+
+@growing
+def test_chunks_equal_one_pass(estimator: Any) -> None:
+    """Bit for bit, by label: classes come in another order, and new ones in every chunk."""
+    parameters = {"shuffle": False, "passes": 1} if "passes" in estimator.get_params() else {}
+    whole = clone(estimator).set_params(**parameters).fit(X, Y)
+    for size in (7, 100):
+        parts = clone(estimator)
+        for begin in range(0, X.shape[0], size):
+            parts.partial_fit(X[begin : begin + size], Y[begin : begin + size])
+        if whole.learner != "unweighted":
+            assert weights_by_label(parts) == weights_by_label(whole)
+        assert set(parts.classes_) == set(whole.classes_)
+        if size == 7:
+            assert parts.classes_.tolist() != whole.classes_.tolist(), "the order of arrival is another one"
+
+
+@growing
+def test_new_classes_and_features_are_learned(estimator: Any) -> None:
+    model = clone(estimator).partial_fit(X[:100, :30], Y[:100])
+    known = model.classes_.tolist()
+    novel = sp.csr_array((30, 40), dtype=np.float32).tolil()
+    novel[:, 35] = 1.0
+    for _ in range(3):
+        model.partial_fit(novel.tocsr(), ["brand new"] * 30)
+    assert model.classes_[: len(known)].tolist() == known, "classes only grow at the end"
+    assert model.n_features_in_ == 40
+    if model.learner != "frequency":
+        assert model.predict(novel.tocsr()[:1]).tolist() == ["brand new"]
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:5, :30], Y[:5])
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:5, :30])
+
+
+@growing
+def test_classes_may_be_announced(estimator: Any) -> None:
+    model = clone(estimator).partial_fit(X[:5], Y[:5], classes=["zebra", *np.unique(Y)])
+    assert "zebra" in model.classes_
+    model.partial_fit(X[:1], ["unannounced"])
+    assert model.classes_[-1] == "unannounced"
+
+
+@growing
+def test_a_row_of_weight_0_is_not_there(estimator: Any) -> None:
+    weights = np.ones(300)
+    weights[200:] = 0
+    parameters = {"shuffle": False} if "shuffle" in estimator.get_params() else {}
+    weighted = clone(estimator).set_params(**parameters).fit(X, Y, weights)
+    without = clone(estimator).set_params(**parameters).fit(X[:200], Y[:200])
+    if weighted.learner != "unweighted":
+        assert weights_by_label(weighted) == weights_by_label(without)
+
+
+@online
+def test_history_has_an_entry_a_pass(estimator: Any) -> None:
+    model = clone(estimator).set_params(passes=3, validation_fraction=0.2).fit(X, Y)
+    assert [entry["pass"] for entry in model.history_] == [1, 2, 3]
+    for entry in model.history_:
+        assert 0 <= entry["R1"] <= entry["R5"] <= 1
+        assert 0 <= entry["online_R1"] <= 1
+        assert entry["updates"] >= 0
+        assert entry["seconds"] >= 0
+    assert model.history_[-1]["edges"] == model.n_edges_
+
+
+@online
+def test_shuffling_saves_a_file_sorted_by_class(estimator: Any) -> None:
+    order = np.argsort(Y)
+    shuffled = clone(estimator).fit(X[order], Y[order])
+    assert shuffled.score(X, Y) > 0.5
+    sorted_model = clone(estimator).set_params(shuffle=False).fit(X[order], Y[order])
+    assert weights_by_label(sorted_model) != weights_by_label(shuffled)
+
+
+@online
+def test_sorted_chunks_are_warned_about(estimator: Any) -> None:
+    rows = sp.vstack([X] * 3).tocsr()
+    labels = np.concatenate([Y] * 3)
+    order = np.argsort(labels, kind="stable")
+    with pytest.warns(UserWarning, match="sorted by class"):
+        clone(estimator).partial_fit(rows[order], labels[order])
+    clone(estimator).partial_fit(rows, labels)
+
+
+@online
+def test_an_interrupt_leaves_a_usable_model(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = clone(estimator).set_params(passes=5)
+    learn, calls = type(model)._learn, []
+
+    def interrupted(self: Any, examples: Any, first_pass: bool) -> Any:
+        calls.append(first_pass)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return learn(self, examples, first_pass)
+
+    monkeypatch.setattr(type(model), "_learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.score(X, Y) > np.bincount(NUMBERS).max() / len(NUMBERS)
+    assert len(model.history_) == 1
+
+
+@every
+def test_works_inside_scikit_learn(estimator: Any) -> None:
+    pipeline = make_pipeline(Normalizer(), clone(estimator))
+    scores = cross_val_score(pipeline, X, Y, cv=3)
+    assert scores.shape == (3,)
+    step = pipeline.steps[-1][0]
+    grid = {f"{step}__n_jobs": [None, 2]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
+    assert search.predict(X[:2]).dtype == Y.dtype
+
+
+@every
+def test_wrong_parameters_are_named(estimator: Any) -> None:
+    wrong = {
+        "passes": 0,
+        "margin": "wide",
+        "min_weight": -1,
+        "max_degree": 0,
+        "rate": 2.0,
+        "negative": "flip",
+        "validation_fraction": 1.0,
+        "tolerance": -1,
+        "max_negatives": 0,
+        "threshold": 2.0,
+        "counts": "some",
+        "leak": "yes",
+        "boolean": 2,
+        "rate_features": 0,
+        "vote_weight": -0.1,
+        "variant": "other",
+        "shuffle": "sure",
+        "n_jobs": 0,
+    }
+    for name in estimator.get_params():
+        if name in wrong:
+            with pytest.raises(ValueError, match=name):
+                clone(estimator).set_params(**{name: wrong[name]}).fit(X, Y).predict(X)
+
+
+@every
+def test_a_dense_answer_that_would_not_fit_is_refused(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("abound.validation.DENSE_LIMIT", 1000)
+    model = clone(estimator).fit(X, Y)
+    with pytest.raises(MemoryError, match="predict_topk"):
+        model.decision_function(X)
+    assert model.predict(X).shape == (300,)
