@@ -307,6 +307,46 @@ def test_an_interrupt_leaves_a_usable_model(estimator: Any, monkeypatch: pytest.
 
 
 @every
+def test_classes_leave_and_are_renamed(estimator: Any, tmp_path: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    before = model.predict_topk(X, k=12)
+    gone, kept = "class 00", [c for c in model.classes_.tolist() if c != "class 00"]
+    model.drop_classes([gone])
+    assert model.classes_.tolist() == kept
+    after = model.predict_topk(X, k=11)
+    if model.learner != "frequency":
+        row = [label for label in before.labels[0] if label not in (None, gone)]
+        assert [label for label in after.labels[0] if label is not None][: len(row)] == row
+    model.rename_classes({"class 01": "a new name"})
+    assert "a new name" in model.classes_
+    assert_ranks_alike(pickle.loads(pickle.dumps(model)), model)
+    model.save(tmp_path / "model")
+    loaded = abound.load(tmp_path / "model").drop_classes(["class 02"])
+    assert_ranks_alike(model.drop_classes(["class 02"]), loaded)
+    with pytest.raises(ValueError, match="merge_classes"):
+        model.rename_classes({"class 03": "class 04"})
+    with pytest.raises(ValueError, match="at least one must remain"):
+        model.drop_classes(model.classes_)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X[:20], Y[:20])
+
+
+@every
+def test_merged_classes_add_up(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    counts = dict(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True))
+    dense = dict(zip(model.classes_.tolist(), model._score_all(model._rows(X)).T, strict=True))
+    model.merge_classes(["class 03", "class 05"], into="both")
+    assert "class 03" not in model.classes_
+    assert model.class_counts_[model._class_id("both")] == counts["class 03"] + counts["class 05"]
+    if model.learner != "unweighted":
+        merged = model._score_all(model._rows(X))[:, model._class_id("both")]
+        np.testing.assert_allclose(merged, dense["class 03"] + dense["class 05"], atol=1e-5)
+    model.merge_classes(["class 06"], into="both")
+    assert model.classes_.tolist().count("both") == 1
+
+
+@every
 def test_works_inside_scikit_learn(estimator: Any) -> None:
     pipeline = make_pipeline(Normalizer(), clone(estimator))
     scores = cross_val_score(pipeline, X, Y, cv=3)

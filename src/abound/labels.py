@@ -286,6 +286,22 @@ def _unique(array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IdArray]:
     return _array_of(names, array.dtype), ids
 
 
+def array_of_labels(labels: list[Any]) -> npt.NDArray[Any]:
+    """Make an array of distinct labels, each as it is.
+
+    Parameters
+    ----------
+    labels : list
+        Labels of any hashable type.
+
+    Returns
+    -------
+    array
+        Of strings or numbers where all are alike, else of objects.
+    """
+    return _as_array(labels)
+
+
 def _sorted_unique(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IdArray]:
     classes, ids = np.unique(numbers, return_inverse=True)
     return classes, ids.astype(np.int32)

@@ -185,3 +185,31 @@ def more_lists(lists: EdgeLists, n_features: int) -> EdgeLists:
     """
     more = max(0, n_features - len(lists.heads))
     return lists._replace(heads=np.concatenate((lists.heads, np.zeros(more, dtype=HEAD))))
+
+
+def remapped(lists: EdgeLists, new_ids: IdArray) -> EdgeLists:
+    """Return the lists with their classes renumbered, heaviest edge first.
+
+    Parameters
+    ----------
+    lists : EdgeLists
+        The lists.
+    new_ids : int32 array
+        The new id of each class, -1 to drop its edges; edges that become one add up.
+
+    Returns
+    -------
+    EdgeLists
+        New lists with the same totals.
+    """
+    indptr, classes, weights = packed(lists)
+    features = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    ids = new_ids[classes]
+    kept = ids >= 0
+    pairs, where = np.unique(np.stack((features[kept], ids[kept])), axis=1, return_inverse=True)
+    sums = np.bincount(where.ravel(), weights[kept], minlength=pairs.shape[1])
+    order = np.lexsort((pairs[1], -sums, pairs[0]))
+    bounds = np.concatenate(([0], np.cumsum(np.bincount(pairs[0], minlength=len(indptr) - 1)))).astype(np.int64)
+    renumbered = lists_from(bounds, pairs[1][order], sums[order])
+    renumbered.heads["total"], renumbered.heads["seen"] = lists.heads["total"], lists.heads["seen"]
+    return renumbered

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from abound.distribute import count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Kind, Labels, decode
+from abound.learn.reclass import Reclassing
 from abound.rank.topk import Ranking, rank_topk, score_all
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
@@ -32,7 +33,7 @@ class TopK(NamedTuple):
     scores: Float32Array
 
 
-class RankingClassifier(ClassifierMixin, BaseEstimator):
+class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
     """Base of all learners whose model is a `ClassIndex`.
 
     Attributes

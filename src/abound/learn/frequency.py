@@ -12,7 +12,7 @@ from abound.labels import encode
 from abound.learn.base import RankingClassifier
 from abound.rank.topk import Ranking
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, Rows, check_labels, check_rows, check_sample_weight
+from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_labels, check_rows, check_sample_weight
 
 
 class FrequencyClassifier(RankingClassifier):
@@ -99,6 +99,12 @@ class FrequencyClassifier(RankingClassifier):
     def index_(self) -> ClassIndex:
         """An index without edges: no feature votes."""
         return ClassIndex.from_edges([], [], [], n_features=self.n_features_in_, n_classes=len(self._classes))
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        kept = new_ids >= 0
+        sums = np.zeros(n_classes)
+        np.add.at(sums, new_ids[kept], self.frequencies_[kept])
+        self.frequencies_ = sums
 
     def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {"frequencies": self.frequencies_}

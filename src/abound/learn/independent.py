@@ -26,6 +26,7 @@ from abound.rank.topk import rank_topk
 from abound.store import Section
 from abound.validation import (
     Float32Array,
+    IdArray,
     IntArray,
     Rows,
     check_choice,
@@ -137,6 +138,9 @@ class IndependentClassifier(RankingClassifier):
 
     def _view(self, rows: Rows) -> Rows:
         return boolean_rows(split_negative(rows) if self.negative == "split" else rows)
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        self._index = self._index.remap_classes(new_ids, n_classes)
 
     def _fitted_values(self) -> dict[str, Any]:
         return {"threshold": self.threshold_, "history": self.history_}

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
-from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
+from abound.learn._edge_lists import (
+    EdgeLists,
+    empty_lists,
+    lists_from,
+    make_room,
+    more_lists,
+    packed,
+    remapped,
+    room_needed,
+)
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.store import Section
@@ -110,6 +119,10 @@ class IndexLearner(OnlineClassifier):
             weights *= np.repeat(rates, degrees)
         kept = np.concatenate(([0], np.cumsum(votes, dtype=np.int64)))[indptr]
         return ClassIndex.from_lists(kept, classes[votes], weights[votes], n_classes=self._state.n_classes)
+
+    def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
+        """Edges that become one add up; what a dropped class held has leaked."""
+        self._state.lists = remapped(self._state.lists, new_ids)
 
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
         lists = self._state.lists

@@ -21,6 +21,7 @@ from abound.store import Section
 from abound.validation import (
     Float32Array,
     Float64Array,
+    IdArray,
     IntArray,
     Rows,
     check_choice,
@@ -224,6 +225,22 @@ class OnlineClassifier(RankingClassifier):
         history = fitted.get("history", [])
         self.history_ = history if isinstance(history, list) else []
         self._run = (None, 0)
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        if isinstance(self._state, FrozenState) and self.can_learn:
+            self._thaw(self._state)
+        if isinstance(self._state, FrozenState):
+            index = self.index_.remap_classes(new_ids, n_classes)
+            self._state.index, self._state.n_edges = index, index.n_edges
+        else:
+            self._remap_state(new_ids, n_classes)
+            self._state.index = None
+        self._state.n_classes = n_classes
+        self._run = (None, 0)
+
+    @abstractmethod
+    def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
+        """Renumber the classes of the state; see `Reclassing._remap`."""
 
     def _thaw(self, frozen_state: FrozenState) -> None:
         if not len(frozen_state.arrays):

@@ -21,7 +21,7 @@ from abound.learn import _ooz_kernels as kernels
 from abound.learn._edge_lists import EdgeLists
 from abound.learn.index_learner import IndexLearner, ListState, Scratch
 from abound.learn.online import Examples
-from abound.validation import check_choice, check_number
+from abound.validation import IdArray, check_choice, check_number
 
 ROWS_A_CALL = 100_000
 """Rows that one call of the two-class kernel takes."""
@@ -165,6 +165,11 @@ class OOZClassifier(IndexLearner):
             return reached
 
         return step
+
+    def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
+        if self.variant == "bounded":
+            raise ValueError("variant='bounded' knows two classes: none of them can be dropped or merged")
+        super()._remap_state(new_ids, n_classes)
 
     def _edges(self) -> int:
         if self.variant == "ooz":

@@ -130,4 +130,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | numbers.Number):
         return value
     raise ValueError(f"the parameter value {value!r} cannot be saved")
-

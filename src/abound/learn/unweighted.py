@@ -21,7 +21,7 @@ from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_ro
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.store import Section
-from abound.validation import Float64Array, check_number
+from abound.validation import Float64Array, IdArray, check_number
 
 UP, DOWN = 1.2, 0.8
 """Factors of a promotion and a demotion."""
@@ -138,6 +138,18 @@ class UnweightedIndexClassifier(OnlineClassifier):
         shape = {"n_features": self._state.n_features, "n_classes": self._state.n_classes}
         return ClassIndex.from_edges(features[edge], classes[edge], weights[edge], **shape)
 
+    def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
+        """Of two weights that become one the larger counts; each class's largest is 1 already."""
+        indptr, features, weights = packed(self._state.by_class)
+        classes = new_ids[np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))]
+        kept = classes >= 0
+        pairs, where = np.unique(np.stack((classes[kept], features[kept])), axis=1, return_inverse=True)
+        largest = np.zeros(pairs.shape[1])
+        np.maximum.at(largest, where.ravel(), weights[kept])
+        bounds = np.concatenate(([0], np.cumsum(np.bincount(pairs[0], minlength=n_classes)))).astype(np.int64)
+        seen = self._state.by_feature.heads["seen"]
+        self._state.by_class, self._state.by_feature = _both_sides(bounds, pairs[1].astype(np.int32), largest, seen)
+
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
         indptr, features, weights = packed(self._state.by_class)
         seen = self._state.by_feature.heads["seen"].copy()
@@ -148,10 +160,15 @@ class UnweightedIndexClassifier(OnlineClassifier):
         arrays.check_csr("indptr", "features", n_features)
         indptr, features = arrays.require("indptr", np.int64, (n_classes + 1,)), arrays["features"]
         weights = arrays.require("weights", np.float64, (len(features),))
-        classes = np.repeat(np.arange(n_classes, dtype=np.int32), np.diff(indptr))
-        places = np.arange(len(features)) - np.repeat(indptr[:-1], np.diff(indptr))
-        by_feature = np.argsort(features, kind="stable")
-        bounds = np.concatenate(([0], np.cumsum(np.bincount(features, minlength=n_features))))
-        lists = lists_from(bounds, classes[by_feature], places[by_feature])
-        lists.heads["seen"] = arrays["seen"]
-        return UnweightedState(n_features, n_classes, None, lists_from(indptr, features, weights), lists)
+        return UnweightedState(n_features, n_classes, None, *_both_sides(indptr, features, weights, arrays["seen"]))
+
+
+def _both_sides(indptr: Any, features: Any, weights: Any, seen: Any) -> tuple[EdgeLists, EdgeLists]:
+    """Lists by class, and lists by feature that tell where in them a weight stands."""
+    classes = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    places = np.arange(len(features)) - np.repeat(indptr[:-1], np.diff(indptr))
+    order = np.argsort(features, kind="stable")
+    bounds = np.concatenate(([0], np.cumsum(np.bincount(features, minlength=len(seen))))).astype(np.int64)
+    by_feature = lists_from(bounds, classes[order], places[order])
+    by_feature.heads["seen"] = seen
+    return lists_from(indptr, features, weights), by_feature
