@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abound.read import FormatError, read_documents, read_vectors
+from abound.read import FormatError, iter_vectors, read_data, read_documents, read_vectors
 from abound.read.compression import Source, written_beside
 
 PACKERS = {
@@ -135,6 +136,8 @@ def test_standard_input(monkeypatch):
     with pytest.raises(FormatError, match="standard input, line 2"):
         read_vectors("-")
     assert not Stdin.buffer.closed
+    Stdin.buffer = io.BytesIO(b"a\tone\nb\ttwo\n")
+    assert read_data("-").texts == ["one", "two"]
 
 
 def test_zstd_without_its_package(tmp_path, monkeypatch):
@@ -162,6 +165,20 @@ def test_files_are_written_beside_and_moved(tmp_path, name):
         raise RuntimeError
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    line = b"cat,dog 1:0.25 17:3 20000:0.125\n"
+    peaks = []
+    for n_lines in (30_000, 300_000):
+        file = tmp_path / f"{n_lines}.svm.gz"
+        file.write_bytes(gzip.compress(line * n_lines, 1))
+        tracemalloc.start()
+        n_rows = sum(len(chunk) for chunk in iter_vectors(file, chunk_bytes=2**18))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert n_rows == n_lines
+    assert peaks[1] < 1.5 * peaks[0]
 
 
 def test_missing_file_and_folder(tmp_path):

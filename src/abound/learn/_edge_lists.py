@@ -22,7 +22,8 @@ SMALLEST = 4
 
 
 HEAD = np.dtype(
-    [("start", np.int64), ("degree", np.int32), ("capacity", np.int32), ("total", np.float64), ("seen", np.int64)]
+    [("start", np.int64), ("degree", np.int32), ("capacity", np.int32), ("total", np.float64), ("seen", np.int64)],
+    align=True,
 )
 """Where a list stands, its edges and places; a learner's sum for the feature; in how many rows it was seen."""
 

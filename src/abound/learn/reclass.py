@@ -16,9 +16,13 @@ from abound.validation import IdArray, IntArray
 class Reclassing:
     """Mixin of the learners; they fill in ``_remap``."""
 
-    classes_: npt.NDArray[Any]
     class_counts_: IntArray
     _classes: Any
+
+    @property
+    @abstractmethod
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels in the order of their ids."""
 
     @abstractmethod
     def _remap(self, new_ids: IdArray, n_classes: int) -> None:
