@@ -9,7 +9,10 @@ from abound import (
     FeatureFocusClassifier,
     FrequencyClassifier,
     IndependentClassifier,
+    MMPClassifier,
     OOZClassifier,
+    PAClassifier,
+    PerceptronClassifier,
     UnweightedIndexClassifier,
 )
 
@@ -21,6 +24,11 @@ ESTIMATORS = [
     IndependentClassifier(),
     UnweightedIndexClassifier(),
     FrequencyClassifier(),
+    PAClassifier(),
+    PAClassifier(variant="PA-I", average=False),
+    MMPClassifier(),
+    PerceptronClassifier(),
+    PerceptronClassifier(n_members=3),
 ]
 
 ORDER_MATTERS = "an online learner depends on the order of its rows, so a weight is not the same as repeating a row"
@@ -33,6 +41,9 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         FeatureFocusClassifier: ORDER_MATTERS,
         EMAClassifier: ORDER_MATTERS,
         OOZClassifier: ORDER_MATTERS,
+        PAClassifier: ORDER_MATTERS,
+        MMPClassifier: ORDER_MATTERS,
+        PerceptronClassifier: ORDER_MATTERS,
         IndependentClassifier: HELD_OUT,
     }
     reason = reasons.get(type(estimator))

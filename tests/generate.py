@@ -49,4 +49,5 @@ def labels_for(draw: Any, n: int, n_classes: int = 5, multi: bool = False) -> li
     """Labels of n rows: one each, or none to three."""
     one = st.integers(0, n_classes - 1)
     row = st.lists(one, max_size=3, unique=True) if multi else st.lists(one, min_size=1, max_size=1)
-    return draw(st.lists(row, min_size=n, max_size=n))
+    drawn = draw(st.lists(row, min_size=n, max_size=n))
+    return drawn if any(drawn) else [[0], *drawn[1:]]

@@ -14,15 +14,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 import abound
+from abound.learn.frequency import FrequencyClassifier
+from abound.learn.index_learner import IndexLearner
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import LEARNERS
 from estimators import ESTIMATORS
 from generate import make_rows
 
 ONLINE = [estimator for estimator in ESTIMATORS if isinstance(estimator, OnlineClassifier)]
+ALONE = [estimator for estimator in ONLINE if estimator.get_params().get("n_members", 1) == 1]
+BY_FEATURE = [estimator for estimator in ESTIMATORS if isinstance(estimator, IndexLearner | FrequencyClassifier)]
 GROWING = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 online = pytest.mark.parametrize("estimator", ONLINE, ids=repr)
+alone = pytest.mark.parametrize("estimator", ALONE, ids=repr)
+by_feature = pytest.mark.parametrize("estimator", BY_FEATURE, ids=repr)
 growing = pytest.mark.parametrize("estimator", GROWING, ids=repr)
 
 X, NUMBERS = make_rows(0, n=300)
@@ -189,8 +195,12 @@ def test_a_loaded_model_learns_on(estimator: Any, tmp_path: Any) -> None:
     loaded = abound.load(tmp_path / "model")
     model.partial_fit(X[150:], Y[150:])
     loaded.partial_fit(X[150:], Y[150:])
-    assert weights_by_label(model) == weights_by_label(loaded)
-    assert_ranks_alike(model, loaded)
+    if model.ranks_every_class:
+        agree = model.predict(X) == loaded.predict(X)
+        assert agree.mean() > 0.95, "weights are added up in another order, so near-ties may fall otherwise"
+    else:
+        assert weights_by_label(model) == weights_by_label(loaded)
+        assert_ranks_alike(model, loaded)
 
 
 @online
@@ -204,7 +214,7 @@ def test_a_model_without_state_refuses_to_learn(estimator: Any, tmp_path: Any) -
         loaded.partial_fit(X, Y)
 
 
-@growing
+@by_feature
 def test_chunks_equal_one_pass(estimator: Any) -> None:
     """Bit for bit, by label: classes come in another order, and new ones in every chunk."""
     parameters = {"shuffle": False, "passes": 1} if "passes" in estimator.get_params() else {}
@@ -213,8 +223,7 @@ def test_chunks_equal_one_pass(estimator: Any) -> None:
         parts = clone(estimator)
         for begin in range(0, X.shape[0], size):
             parts.partial_fit(X[begin : begin + size], Y[begin : begin + size])
-        if whole.learner != "unweighted":
-            assert weights_by_label(parts) == weights_by_label(whole)
+        assert weights_by_label(parts) == weights_by_label(whole)
         assert set(parts.classes_) == set(whole.classes_)
         if size == 7:
             assert parts.classes_.tolist() != whole.classes_.tolist(), "the order of arrival is another one"
@@ -246,7 +255,7 @@ def test_classes_may_be_announced(estimator: Any) -> None:
     assert model.classes_[-1] == "unannounced"
 
 
-@growing
+@pytest.mark.parametrize("estimator", [e for e in GROWING if e.get_params().get("n_members", 1) == 1], ids=repr)
 def test_a_row_of_weight_0_is_not_there(estimator: Any) -> None:
     weights = np.ones(300)
     weights[200:] = 0
@@ -257,7 +266,7 @@ def test_a_row_of_weight_0_is_not_there(estimator: Any) -> None:
         assert weights_by_label(weighted) == weights_by_label(without)
 
 
-@online
+@alone
 def test_history_has_an_entry_a_pass(estimator: Any) -> None:
     model = clone(estimator).set_params(passes=3, validation_fraction=0.2).fit(X, Y)
     assert [entry["pass"] for entry in model.history_] == [1, 2, 3]
@@ -288,7 +297,7 @@ def test_sorted_chunks_are_warned_about(estimator: Any) -> None:
     clone(estimator).partial_fit(rows, labels)
 
 
-@online
+@alone
 def test_an_interrupt_leaves_a_usable_model(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = clone(estimator).set_params(passes=5)
     learn, calls = type(model)._learn, []
@@ -341,7 +350,9 @@ def test_merged_classes_add_up(estimator: Any) -> None:
     assert model.class_counts_[model._class_id("both")] == counts["class 03"] + counts["class 05"]
     if model.learner != "unweighted":
         merged = model._score_all(model._rows(X))[:, model._class_id("both")]
-        np.testing.assert_allclose(merged, dense["class 03"] + dense["class 05"], atol=1e-5)
+        offset = model.index_.offset
+        common = 0 if offset is None else X @ offset
+        np.testing.assert_allclose(merged, dense["class 03"] + dense["class 05"] - common, atol=1e-4)
     model.merge_classes(["class 06"], into="both")
     assert model.classes_.tolist().count("both") == 1
 
@@ -364,7 +375,7 @@ def test_wrong_parameters_are_named(estimator: Any) -> None:
         "margin": "wide",
         "min_weight": -1,
         "max_degree": 0,
-        "rate": 2.0,
+        "rate": -1.0,
         "negative": "flip",
         "validation_fraction": 1.0,
         "tolerance": -1,
@@ -378,6 +389,17 @@ def test_wrong_parameters_are_named(estimator: Any) -> None:
         "variant": "other",
         "shuffle": "sure",
         "n_jobs": 0,
+        "C": 0,
+        "step": "long",
+        "average": 2,
+        "keep": 0,
+        "keep_when": "never",
+        "oversample": 0,
+        "resample": "no",
+        "patience": 0,
+        "pairs": "some",
+        "n_members": 0,
+        "init": "one",
     }
     for name in estimator.get_params():
         if name in wrong:
@@ -387,8 +409,8 @@ def test_wrong_parameters_are_named(estimator: Any) -> None:
 
 @every
 def test_a_dense_answer_that_would_not_fit_is_refused(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("abound.validation.DENSE_LIMIT", 1000)
     model = clone(estimator).fit(X, Y)
+    monkeypatch.setattr("abound.validation.DENSE_LIMIT", 1000)
     with pytest.raises(MemoryError, match="predict_topk"):
         model.decision_function(X)
     assert model.predict(X).shape == (300,)

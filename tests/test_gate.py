@@ -10,7 +10,15 @@ import scipy.sparse as sp
 
 from abound import distribute, validation
 from abound.distribute import count_workers, spans, workers
-from abound.validation import as_rows, check_choice, check_dense, check_number, check_sample_weight, make_generator
+from abound.validation import (
+    as_rows,
+    check_choice,
+    check_dense,
+    check_labels,
+    check_number,
+    check_sample_weight,
+    make_generator,
+)
 
 
 def test_rows_are_frozen_and_of_fixed_types() -> None:
@@ -67,6 +75,13 @@ def test_numbers_out_of_range_are_named(value: Any, options: Any, message: str) 
 def test_choices_are_listed() -> None:
     with pytest.raises(ValueError, match="vote='x': it must be one of 'a', 'b'"):
         check_choice("vote", "x", ("a", "b"))
+
+
+def test_rows_without_any_label_are_refused() -> None:
+    with pytest.raises(ValueError, match="holds no label"):
+        check_labels([[], []], 2)
+    with pytest.raises(ValueError, match="X has 3 rows, y has 2"):
+        check_labels(["a", "b"], 3)
 
 
 def test_weights_are_checked() -> None:

@@ -15,6 +15,9 @@ _HOMES = {
     "OOZClassifier": "abound.learn.ooz",
     "UnweightedIndexClassifier": "abound.learn.unweighted",
     "FrequencyClassifier": "abound.learn.frequency",
+    "PAClassifier": "abound.learn.pa",
+    "MMPClassifier": "abound.learn.mmp",
+    "PerceptronClassifier": "abound.learn.perceptron",
     "ClassIndex": "abound.index.class_index",
     "Model": "abound.learn.model",
     "load": "abound.learn.model",
@@ -28,8 +31,11 @@ if TYPE_CHECKING:
     from abound.learn.feature_focus import FeatureFocusClassifier
     from abound.learn.frequency import FrequencyClassifier
     from abound.learn.independent import IndependentClassifier
+    from abound.learn.mmp import MMPClassifier
     from abound.learn.model import Model, load
     from abound.learn.ooz import OOZClassifier
+    from abound.learn.pa import PAClassifier
+    from abound.learn.perceptron import PerceptronClassifier
     from abound.learn.unweighted import UnweightedIndexClassifier
     from abound.read.taxonomy import Taxonomy
     from abound.vectorise.text import TextVectorizer
@@ -41,6 +47,9 @@ __all__ = [
     "OOZClassifier",
     "UnweightedIndexClassifier",
     "FrequencyClassifier",
+    "PAClassifier",
+    "MMPClassifier",
+    "PerceptronClassifier",
     "ClassIndex",
     "Model",
     "load",

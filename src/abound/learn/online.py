@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +32,9 @@ from abound.validation import (
     frozen,
     make_generator,
 )
+
+LONGEST_HISTORY = 1000
+"""Entries that the history keeps when learning goes on and on."""
 
 LONG_RUN = 100
 """Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
@@ -114,13 +117,26 @@ class OnlineClassifier(RankingClassifier):
         self._state = self._start(rows.n_features, labels.n_classes)
         generator = make_generator(self.random_state)
         training, validation = self._hold_out(rows.n_rows, generator)
+        try:
+            self._run_passes(Examples(rows, labels, weights, training), validation, generator)
+        finally:
+            self._settle(rows)
+        return self
+
+    def _run_passes(self, examples: Examples, validation: IntArray, generator: np.random.Generator) -> None:
+        """All passes over the training rows, each in an order of its own, until ``passes`` or patience end."""
+        rows, labels, training = examples.rows, examples.labels, examples.order
         with track(f"train {self.learner}", self.passes) as progress:
             for number in range(1, self.passes + 1):
-                order = generator.permutation(training) if self.shuffle else training
-                self._pass(number, Examples(rows, labels, weights, order), number == 1)
-                self._validate(rows, labels, validation)
+                chosen = self._sample(training, labels, number, generator)
+                order = generator.permutation(chosen) if self.shuffle else chosen
+                self._pass(number, replace(examples, order=order), number == 1)
+                if len(validation):
+                    self._settle(rows)
+                    self._validate(rows, labels, validation)
                 progress.advance(1, f"R1 {self.history_[-1].get('R1', self.history_[-1]['online_R1']):.3f}")
-        return self
+                if self._is_enough():
+                    break
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
@@ -158,7 +174,12 @@ class OnlineClassifier(RankingClassifier):
             self._extend(rows, labels)
         self._warn_if_sorted(labels)
         order = np.arange(rows.n_rows, dtype=np.int64)
-        self._pass(len(self.history_) + 1, Examples(rows, labels, weights, order), True)
+        number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
+        try:
+            self._pass(number, Examples(rows, labels, weights, order), True)
+        finally:
+            self._settle(rows)
+        del self.history_[:-LONGEST_HISTORY]
         return self
 
     @property
@@ -198,6 +219,17 @@ class OnlineClassifier(RankingClassifier):
     @abstractmethod
     def _edges(self) -> int:
         """Number of edges kept."""
+
+    def _sample(self, training: IntArray, labels: Labels, number: int, generator: np.random.Generator) -> IntArray:
+        """The rows of a pass: all of them, or with some repeated."""
+        return training
+
+    def _settle(self, rows: Rows) -> None:
+        """Finish what passes over these rows have left open."""
+
+    def _is_enough(self) -> bool:
+        """Whether to stop before all passes are done."""
+        return False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -276,8 +308,6 @@ class OnlineClassifier(RankingClassifier):
         return np.sort(shuffled[n_held:]), np.sort(shuffled[:n_held])
 
     def _validate(self, rows: Rows, labels: Labels, held: IntArray) -> None:
-        if not len(held):
-            return
         ranking = self._rank(take_rows(rows, held), 5, None)
         ranks = true_ranks(ranking.ids, labels.take(held))
         self.history_[-1] |= {"R1": recall(ranks, 1), "R5": recall(ranks, ranking.ids.shape[1])}

@@ -9,7 +9,10 @@ from abound.learn.ema import EMAClassifier
 from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.independent import IndependentClassifier
+from abound.learn.mmp import MMPClassifier
 from abound.learn.ooz import OOZClassifier
+from abound.learn.pa import PAClassifier
+from abound.learn.perceptron import PerceptronClassifier
 from abound.learn.unweighted import UnweightedIndexClassifier
 
 LEARNERS: dict[str, type[RankingClassifier]] = {
@@ -21,6 +24,9 @@ LEARNERS: dict[str, type[RankingClassifier]] = {
         OOZClassifier,
         UnweightedIndexClassifier,
         FrequencyClassifier,
+        PAClassifier,
+        MMPClassifier,
+        PerceptronClassifier,
     )
 }
 

@@ -1,0 +1,289 @@
+"""What the prototype learners share: batches of rows scored in parallel, walked in order, then applied."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from abound.distribute import Workers, count_workers, spans, workers
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn import _batch_kernels as kernels
+from abound.learn._prototype_lists import (
+    PrototypeLists,
+    copy_edges,
+    count_edges,
+    empty_lists,
+    lists_from,
+    room_needed,
+    roomier,
+    widened,
+)
+from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, repeated_rows
+from abound.store import Section
+from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
+
+BATCH = 64
+"""Rows that are scored against the same weights; the result does not depend on it."""
+
+SCORE_BYTES = 64 * 2**20
+"""Scores of a batch take no more than this: with very many classes a batch has fewer rows."""
+
+EDGES_A_CALL = 20_000_000
+"""Weights copied by one kernel call."""
+
+
+@dataclass(slots=True, eq=False)
+class PrototypeState(OnlineState):
+    """Weights by feature, the steps they have been through, and the sum of their changes × step, features × classes.
+
+    The mean of the weights over all steps is ``weights - sums / steps``: a change made after t of T steps has not been
+    in force for t of them.
+    """
+
+    lists: PrototypeLists
+    steps: int = 0
+    sums: Any = None
+    book: ChangeBook = field(default_factory=ChangeBook)
+
+    def add_sums(self, rows: Rows) -> None:
+        """Add what the book holds of these rows."""
+        if self.book.rows:
+            sums = self.book.sums(rows, self.lists.dense.shape[1])
+            self.sums = sums if self.sums is None else (self.sums + sums).tocsr()
+
+
+class PrototypeLearner(OnlineClassifier):
+    """Base of the learners whose classes keep a weight vector each, of any sign.
+
+    A learner fills in ``_walk``, the call of its kernel on a scored batch, and ``_changes_a_row``.
+    """
+
+    ranks_every_class: ClassVar[bool] = True
+    negative: ClassVar[str] = "keep"  # type: ignore[misc]
+
+    average: bool
+    keep: float | int | None
+    keep_when: str
+    oversample: int | None
+    resample: bool
+    patience: int | None
+    _state: PrototypeState
+    _extra: IntArray
+    _best: tuple[float, dict[str, npt.NDArray[Any]]]
+
+    n_common: ClassVar[int] = 0
+    """Columns before the classes: 1 if what all classes have in common is kept apart."""
+
+    batch_size: ClassVar[int] = BATCH
+    dense_share: ClassVar[float] = 1 / 8
+    """A feature with weights for this share of the classes keeps a dense row."""
+
+    @abstractmethod
+    def _walk(self, examples: Examples, batch: Batch) -> Callable[[int, int], None]:
+        """A call of the kernel that walks the rows of a batch, from one place in the order to another."""
+
+    def _changes_a_row(self, width: int) -> int:
+        """How many columns of ``width`` a row changes at most."""
+        return 2
+
+    def _check_parameters(self) -> None:
+        count_workers(self.n_jobs)
+        check_number("passes", self.passes, 1, whole=True)
+        check_number("validation_fraction", self.validation_fraction, 0, 0.9)
+        check_number("patience", self.patience, 1, whole=True, or_none=True)
+        check_number("oversample", self.oversample, 1, whole=True, or_none=True)
+        check_number("keep", self.keep, 0, above=True, or_none=True)
+        check_choice("keep_when", self.keep_when, ("end", "pass"))
+        for name in ("average", "shuffle", "resample"):
+            check_choice(name, getattr(self, name), (True, False))
+        if self.patience is not None and self.validation_fraction == 0:
+            raise ValueError("patience needs rows to measure on: set validation_fraction above 0")
+
+    @property
+    def _dense_at(self) -> int:
+        return max(32, int(self.dense_share * self._state.n_classes))
+
+    def _start(self, n_features: int, n_classes: int) -> PrototypeState:
+        return PrototypeState(n_features, n_classes, None, empty_lists(n_features, n_classes + self.n_common))
+
+    def _grow(self, n_features: int, n_classes: int) -> None:
+        width = n_classes + self.n_common
+        self._state.lists = widened(self._state.lists, n_features, width)
+        if self._state.sums is not None:
+            self._state.sums.resize((n_features, width))
+
+    def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
+        examples = replace(examples, order=examples.order[examples.weights[examples.order] > 0])
+        order, width = examples.order, self._state.n_classes + self.n_common
+        size = max(1, min(self.batch_size, SCORE_BYTES // (4 * width), len(order)))
+        n_changes = size * self._changes_a_row(width)
+        batch = Batch(
+            np.empty((size, width), dtype=np.float32),
+            np.zeros(self._state.n_features, dtype=np.float32),
+            np.zeros(size + 1, dtype=np.int64),
+            np.empty(n_changes, dtype=np.int32),
+            np.empty(n_changes, dtype=np.float32),
+            np.zeros(3, dtype=np.float64),
+        )
+        walk = self._walk(examples, batch)
+        with workers(self.n_jobs) as pool:
+            for begin in range(0, len(order), size):
+                end = min(begin + size, len(order))
+                self._score(examples, begin, end, batch, pool)
+                walk(begin, end)
+                self._apply(examples, begin, end, batch, pool)
+                if self.average:
+                    self._state.book.note(order[begin:end], batch, self._state.steps)
+                self._state.steps += end - begin
+        return batch.tally
+
+    def _settle(self, rows: Rows) -> None:
+        self._state.add_sums(rows)
+
+    def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
+        super()._pass(number, examples, first_pass)
+        if self.keep is not None and self.keep_when == "pass":
+            self._state.lists = lists_from(heaviest(self._weights(), self.keep))
+            self.history_[-1]["edges"] = self._edges()
+
+    def _sample(self, training: IntArray, labels: Labels, number: int, generator: np.random.Generator) -> IntArray:
+        if self.oversample is None:
+            return training
+        if number == 1 or self.resample:
+            self._extra = repeated_rows(training, labels, self.oversample, generator)
+        return np.concatenate((training, self._extra))
+
+    def _is_enough(self) -> bool:
+        """Keep the best pass in mind; stop once patience has run out, with the best pass's weights."""
+        if self.patience is None:
+            return False
+        recalls = [entry["R1"] for entry in self.history_]
+        best = int(np.argmax(recalls))
+        if best == len(recalls) - 1:
+            self._best = recalls[-1], self._saved()
+        enough = len(recalls) - 1 - best >= self.patience
+        if (enough or len(recalls) == self.passes) and best != len(recalls) - 1:
+            self._state = self._restored(Section(Path("best pass"), "", self._best[1]), self._state.n_classes)
+        return enough
+
+    def _score(self, examples: Examples, begin: int, end: int, batch: Batch, pool: Workers) -> None:
+        rows, lists = examples.rows, self._state.lists
+
+        def score(part: tuple[int, int]) -> None:
+            low, high = begin + part[0], begin + part[1]
+            kernels.score_rows(
+                *(rows.indptr, rows.indices, rows.data, examples.order, low, high, begin, lists, batch.scores)
+            )
+
+        lengths = np.diff(rows.indptr)[examples.order[begin:end]] if pool.n_workers > 1 else np.ones(end - begin)
+        parts = spans(np.concatenate(([0], np.cumsum(lengths))), pool.n_workers) or [(0, end - begin)]
+        for _ in pool.map(score, parts):
+            pass
+
+    def _apply(self, examples: Examples, begin: int, end: int, batch: Batch, pool: Workers) -> None:
+        rows, order, place, state = examples.rows, examples.order, begin, self._state
+        while place < end:
+            pending = batch.change_indptr[place - begin :]
+            place = kernels.reserve_room(
+                *(rows.indptr, rows.indices, order, place, end, pending, self._dense_at, state.lists)
+            )
+            if place < end:
+                span = rows.indptr[order[place]], rows.indptr[order[place] + 1]
+                extra = batch.change_indptr[place - begin + 1] - batch.change_indptr[place - begin]
+                needed = room_needed(state.lists, rows.indices, *span, extra, self._dense_at)
+                state.lists = roomier(state.lists, *needed)
+
+        def apply(share: int) -> None:
+            kernels.apply_changes(
+                *(rows.indptr, rows.indices, rows.data, order, begin, end),
+                *(batch.change_indptr, batch.change_classes, batch.changes),
+                *(share, pool.n_workers, state.lists),
+            )
+
+        for _ in pool.map(apply, range(pool.n_workers)):
+            pass
+
+    def _edges(self) -> int:
+        degrees = np.empty(self._state.n_features, dtype=np.int64)
+        count_edges(self._state.lists, degrees)
+        return int(degrees.sum())
+
+    def _weights(self) -> Any:
+        """All weights other than 0, features × classes, classes in no order."""
+        lists = self._state.lists
+        degrees = np.empty(self._state.n_features, dtype=np.int64)
+        count_edges(lists, degrees)
+        indptr = np.concatenate(([0], np.cumsum(degrees)))
+        classes = np.empty(indptr[-1], dtype=np.int32)
+        weights = np.empty(indptr[-1], dtype=np.float32)
+        for begin, end in spans(indptr, max(1, int(indptr[-1]) // EDGES_A_CALL)):
+            copy_edges(lists, indptr, begin, end, classes, weights)
+        return sp.csr_array((weights, classes, indptr), shape=(self._state.n_features, lists.dense.shape[1]))
+
+    def _mean_weights(self) -> Any:
+        """The weights that rank: averaged over all steps, or the last ones."""
+        weights, sums = self._weights(), self._state.sums
+        return weights if sums is None else (weights - sums / self._state.steps).tocsr()
+
+    def _export(self) -> ClassIndex:
+        weights = self._mean_weights()
+        index = ClassIndex.from_matrix(weights[:, self.n_common :])
+        if self.keep is not None:
+            index = index.prune(max_edges=edges_kept(self.keep, index.n_edges))
+        if self.n_common == 0:
+            return index
+        return replace(index, offset=frozen(weights[:, [0]].toarray().ravel(), np.float32))
+
+    def _saved(self) -> dict[str, npt.NDArray[Any]]:
+        saved = _csr_arrays("", self._weights())
+        if self._state.sums is not None:
+            saved |= _csr_arrays("sum_", self._state.sums)
+        return saved | {"steps": np.array([self._state.steps])}
+
+    def _restored(self, arrays: Section, n_classes: int) -> PrototypeState:
+        width = n_classes + self.n_common
+        weights = _csr_from(arrays, "", np.float32, width)
+        sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
+        if sums is not None and sums.shape != weights.shape:
+            raise arrays.fault("sum_indptr", f"{sums.shape[0]} features, the weights have {weights.shape[0]}")
+        steps = int(arrays.require("steps", np.int64, (1,))[0])
+        return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), steps, sums)
+
+    def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
+        """Weights that become one add up."""
+        columns = np.concatenate((np.arange(self.n_common), np.where(new_ids >= 0, new_ids + self.n_common, -1)))
+        width = n_classes + self.n_common
+        self._state.lists = lists_from(_remapped(self._weights(), columns, width))
+        if self._state.sums is not None:
+            self._state.sums = _remapped(self._state.sums, columns, width)
+
+    def _view(self, rows: Rows) -> Rows:
+        return rows
+
+
+def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
+    indptr, classes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    return {f"{prefix}indptr": indptr, f"{prefix}classes": classes, f"{prefix}weights": matrix.data}
+
+
+def _csr_from(arrays: Section, prefix: str, dtype: Any, n_classes: int) -> Any:
+    arrays.check_csr(f"{prefix}indptr", f"{prefix}classes", n_classes)
+    indptr, classes = arrays[f"{prefix}indptr"], arrays[f"{prefix}classes"]
+    weights = arrays.require(f"{prefix}weights", dtype, (len(classes),))
+    return sp.csr_array((weights, classes, indptr), shape=(len(indptr) - 1, n_classes))
+
+
+def _remapped(matrix: Any, new_ids: npt.NDArray[Any], n_classes: int) -> Any:
+    coo = matrix.tocoo()
+    ids = new_ids[coo.col]
+    kept = ids >= 0
+    return sp.coo_array((coo.data[kept], (coo.row[kept], ids[kept])), shape=(matrix.shape[0], n_classes)).tocsr()

@@ -1,0 +1,151 @@
+"""Parts of the prototype learners: the book of changes that averages are made from, cutting light weights, oversampling."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from abound.labels import Labels
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows
+
+
+class Batch(NamedTuple):
+    """Arrays a batch is worked in: scores, a row spread out, the changes of each row, the pass's tally.
+
+    Row ``u`` of the batch adds ``changes[q] · x`` to the class ``change_classes[q]``, for ``q`` in
+    ``change_indptr[u]:change_indptr[u + 1]``.
+    """
+
+    scores: Float32Array
+    values: Float32Array
+    change_indptr: IntArray
+    change_classes: IdArray
+    changes: Float32Array
+    tally: Float64Array
+
+
+class ChangeBook:
+    """Changes by row and class, each times its step: enough to average the weights afterwards.
+
+    Every change is a multiple of a row, so the sum of all changes × step is the rows' matrix, transposed, times what
+    stands here; no number is kept for each weight while learning.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[IntArray] = []
+        self.classes: list[IdArray] = []
+        self.changes: list[Float64Array] = []
+
+    def note(self, rows: IntArray, batch: Batch, steps: int) -> None:
+        """Take in a batch; its first row was step ``steps``.
+
+        Parameters
+        ----------
+        rows : int64 array
+            The batch's rows.
+        batch : Batch
+            Their changes.
+        steps : int
+            Steps before the batch.
+        """
+        bounds = batch.change_indptr[: len(rows) + 1]
+        places = np.repeat(np.arange(len(rows)), np.diff(bounds))
+        self.rows.append(rows[places])
+        self.classes.append(batch.change_classes[: bounds[-1]].copy())
+        self.changes.append(batch.changes[: bounds[-1]] * (float(steps) + places))
+
+    def sums(self, rows: Rows, width: int) -> Any:
+        """Return the sum of all changes × step, features × columns, and begin anew.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows that were learned.
+        width : int
+            Number of columns.
+
+        Returns
+        -------
+        csr_array
+            To be added to earlier sums.
+        """
+        pair = (np.concatenate(self.rows), np.concatenate(self.classes))
+        by_row = sp.coo_array((np.concatenate(self.changes), pair), shape=(rows.n_rows, width)).tocsr()
+        X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
+        self.rows, self.classes, self.changes = [], [], []
+        return (X.T.tocsr() @ by_row).tocsr()
+
+
+def edges_kept(keep: float, n_edges: int) -> int:
+    """Return how many weights to keep: a share of them below 1, a number from 1.
+
+    Parameters
+    ----------
+    keep : float or int
+        What the user set.
+    n_edges : int
+        Weights there are.
+
+    Returns
+    -------
+    int
+        Weights to keep.
+    """
+    return int(keep * n_edges) if keep < 1 else int(keep)
+
+
+def heaviest(weights: Any, keep: float) -> Any:
+    """Return a matrix with its heaviest |weights| only, ties by position.
+
+    Parameters
+    ----------
+    weights : csr_array
+        All weights.
+    keep : float or int
+        The share or number to keep.
+
+    Returns
+    -------
+    csr_array
+        The same shape.
+    """
+    kept = edges_kept(keep, weights.nnz)
+    if kept >= weights.nnz:
+        return weights
+    light = np.argsort(-np.abs(weights.data), kind="stable")[kept:]
+    lighter = weights.copy()
+    lighter.data[light] = 0
+    lighter.eliminate_zeros()
+    return lighter
+
+
+def repeated_rows(training: IntArray, labels: Labels, least: int, generator: np.random.Generator) -> IntArray:
+    """Draw rows to repeat so that every class of the training rows has at least ``least``.
+
+    Parameters
+    ----------
+    training : int64 array
+        The training rows.
+    labels : Labels
+        Labels of all rows.
+    least : int
+        Rows wanted of each class.
+    generator : Generator
+        Draws, with replacement.
+
+    Returns
+    -------
+    int64 array
+        The rows to add.
+    """
+    part = labels.take(training)
+    owners = np.repeat(training, np.diff(part.indptr))
+    by_class = np.argsort(part.ids, kind="stable")
+    counts = np.bincount(part.ids, minlength=labels.n_classes)
+    starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
+    missing = np.where(counts > 0, np.maximum(0, least - counts), 0)
+    classes = np.repeat(np.arange(labels.n_classes), missing)
+    drawn = (generator.random(len(classes)) * counts[classes]).astype(np.int64)
+    return owners[by_class[starts[classes] + drawn]]
