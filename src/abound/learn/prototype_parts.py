@@ -1,4 +1,4 @@
-"""Parts of the prototype learners: the book of changes that averages are made from, cutting light weights, oversampling."""
+"""Parts of the prototype learners: the changes that averages are made from, cutting light weights, oversampling."""
 
 from __future__ import annotations
 

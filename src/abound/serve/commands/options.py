@@ -1,0 +1,81 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file of texts or vectors, a folder with train and test files, - for standard input, or builtin:icd10.",
+    ),
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option("--read", metavar="KEY=VALUE", help="How to read DATA, such as format=csv or text_column=title."),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 for all cores.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option("--features", metavar="FILE", help="Names of a vector model's features, one a line."),
+]
+
+
+def read_options(pairs: list[str] | None) -> dict[str, Any]:
+    """Turn ``--read`` into settings; an unknown one is wrong usage.
+
+    Parameters
+    ----------
+    pairs : list of str or None
+        Each ``key=value``.
+
+    Returns
+    -------
+    dict
+        By name.
+    """
+    from abound.serve.guard import wrong_usage
+    from abound.serve.inputs import reading_options
+    from abound.serve.settings import check_names, parse_pairs
+
+    with wrong_usage("--read"):
+        settings = parse_pairs(pairs or ())
+        check_names(settings, reading_options(), "reading")
+    return settings
+
+
+def load_model(path: Path, jobs: int | None) -> Any:
+    """Load a model and set its number of threads.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    jobs : int or None
+        Threads; None leaves it as it was trained.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
+    from abound.distribute import count_workers
+    from abound.learn.model import Model
+    from abound.serve.guard import wrong_usage
+
+    with wrong_usage("--jobs"):
+        count_workers(jobs)
+    model = Model.load(path)
+    if jobs is not None:
+        model.estimator.set_params(n_jobs=jobs)
+        if model.vectoriser is not None:
+            model.vectoriser.set_params(n_jobs=jobs)
+    return model
