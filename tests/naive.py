@@ -86,7 +86,7 @@ class Learner:
         rival = max([f32(0), *wrong.values()])
         self.hits += max([f32(0), *(scores.get(y, f32(0)) for y in labels)]) > rival
         for y in labels:
-            if f32(max(scores.get(y, f32(0)), f32(0)) - rival) <= self.margin:
+            if float(f32(max(scores.get(y, f32(0)), f32(0)) - rival)) <= self.margin:
                 self.updates += 1
                 self.update(row, y, f32(sample_weight), wrong)
 
