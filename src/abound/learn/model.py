@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +14,7 @@ from abound.learn.base import RankingClassifier, TopK
 from abound.learn.online import OnlineClassifier
 from abound.learn.persist import Arrays, learner_arrays, learner_from
 from abound.read.taxonomy import Taxonomy
-from abound.store import LazyStrings, Section, Stored, open_arrays, pack_strings, save_arrays
+from abound.store import LazyStrings, ModelFileError, Stored, open_arrays, pack_strings, save_arrays
 from abound.vectorise.text import TextVectorizer
 
 
@@ -76,12 +77,17 @@ class Model:
         return self.estimator.predict_topk(self.rows(inputs), k, include=include, exclude=exclude)
 
     def explain(self, text: Any, label: Any) -> list[tuple[Any, float]]:
-        """Tell which words of a text, or features of a row, speak for a class; see `RankingClassifier.explain`."""
+        """Tell which words of a text, or features of a row, speak for a class; see `RankingClassifier.explain`.
+
+        Words that were hashed have no names and are told by number.
+        """
         if self.vectoriser is None:
             return self.estimator.explain(text, label)
         parts = self.estimator.explain(self.vectoriser.transform([text]), label)
-        names = self.vectoriser.feature_names(np.array([feature for feature, _ in parts], dtype=np.int64))
-        return [(name, value) for name, (_, value) in zip(names, parts, strict=True)]
+        if self.vectoriser.hashing is not None:
+            return parts
+        names = self.vectoriser.get_feature_names_out()
+        return [(names[feature], value) for feature, value in parts]
 
     def partial_fit(self, inputs: Any, y: Any) -> Self:
         """Learn more, new words and new classes included.
@@ -154,9 +160,7 @@ class Model:
         if vectoriser is not None and vectoriser.n_features_ != estimator.n_features_in_:
             problem = f"the vectoriser knows {vectoriser.n_features_} features, the learner {estimator.n_features_in_}"
             raise stored.fault("vectoriser", problem)
-        section = stored.section("taxonomy/")
-        taxonomy = Taxonomy.from_arrays(section) if len(section) else None
-        return cls(estimator, vectoriser, taxonomy, _titles(stored, estimator), dict(stored.extra))
+        return cls(estimator, vectoriser, _taxonomy(stored), _titles(stored, estimator), dict(stored.extra))
 
 
 def load(path: str | Path) -> Any:
@@ -202,8 +206,30 @@ def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def _vectoriser(stored: Stored) -> TextVectorizer | None:
-    section: Section = stored.section("vectoriser/")
-    return TextVectorizer.from_arrays(section, stored.meta.get("vectoriser")) if len(section) else None
+    section, meta = stored.section("vectoriser/"), stored.meta.get("vectoriser")
+    if not len(section):
+        return None
+    if not isinstance(meta, dict):
+        raise stored.fault("meta", "the setting 'vectoriser' is missing or of a wrong type")
+    with _as_fault(stored, "vectoriser"):
+        return TextVectorizer.from_arrays(dict(section), meta)
+
+
+def _taxonomy(stored: Stored) -> Taxonomy | None:
+    section = stored.section("taxonomy/")
+    with _as_fault(stored, "taxonomy"):
+        return Taxonomy.from_arrays(dict(section)) if len(section) else None
+
+
+@contextmanager
+def _as_fault(stored: Stored, part: str) -> Iterator[None]:
+    """Turn what a part says about its arrays into an error that names the file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (ValueError, TypeError, KeyError) as error:
+        raise stored.fault(part, str(error)) from None
 
 
 def _titles(stored: Stored, estimator: RankingClassifier) -> Mapping[Any, str] | None:
