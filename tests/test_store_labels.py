@@ -186,3 +186,21 @@ def texts_as_arrays(*strings):
 def test_packed_labels_that_do_not_fit_are_refused(arrays, kind, message):
     with pytest.raises(ModelFileError, match=f"^model: .*{message}"):
         unpack(arrays, kind, "model")
+
+
+@pytest.mark.parametrize(
+    "classes", [np.array(["a", "bb", "c"]), np.array([5, 6, 7]), np.array(["a", 1, ("b", 2)], dtype=object)]
+)
+@pytest.mark.parametrize("places", [[[2]], [[0, 1], [2, 2]], [[0, -1], [2, 2]], [[-1]], []])
+def test_take_gives_what_indexing_gives(classes, places) -> None:
+    lazy = lazy_labels(*pack_labels(classes))
+    wanted = np.array(places, dtype=np.int32)
+    found = lazy.take(wanted)
+    assert found.shape == wanted.shape
+    if (wanted >= 0).all():
+        assert found.tolist() == classes[wanted].tolist()
+        assert found.dtype.kind == classes.dtype.kind
+    else:
+        expected = classes.astype(object)[wanted]
+        expected[wanted < 0] = None
+        assert found.tolist() == expected.tolist()

@@ -155,7 +155,7 @@ class LazyLabels(Sequence[Any]):
         return f"<LazyLabels: {len(self)}>"
 
     def take(self, places: Array) -> Array:
-        """Return the labels at some places, each decoded once; None for -1.
+        """Return the labels at some places, each decoded once, or all of them where many are asked for; None for -1.
 
         Parameters
         ----------
@@ -167,11 +167,17 @@ class LazyLabels(Sequence[Any]):
         array of that shape
             In the labels' type, or of type object where a place is -1.
         """
-        needed, where = np.unique(places, return_inverse=True)
-        labels = [self[place] if place >= 0 else None for place in needed.tolist()]
-        if needed.size and needed[0] < 0:
-            return np.fromiter(labels, dtype=object, count=len(labels))[where]
-        return self._array(labels)[where]
+        if places.size < len(self):
+            needed, where = np.unique(places, return_inverse=True)
+            labels = [self[place] if place >= 0 else None for place in needed.tolist()]
+            missing = bool(needed.size and needed[0] < 0)
+            return (np.fromiter(labels, dtype=object, count=len(labels)) if missing else self._array(labels))[where]
+        every = self.to_array()
+        if not (places < 0).any():
+            return every[places]
+        found = every.astype(object)[places]
+        found[places < 0] = None
+        return found
 
     def to_array(self) -> Array:
         """Return all labels as the array that they were; numbers are a read-only view, not a copy."""
