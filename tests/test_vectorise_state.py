@@ -1,0 +1,174 @@
+"""The state of a vectoriser in a model file."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abound.vectorise import TextVectorizer
+
+TRAIN = ["green tea tea", "black tea", "ΟΔΟΣ black coffee Donaudampfschifffahrt", "", "İstanbul Donaudampf"]
+MORE = ["mate and green coffee", "mate cocido"]
+
+KINDS = [
+    {},
+    {"ngram_range": (1, 3), "min_df": 2, "stop_words": ["and"]},
+    {"analyzer": "char", "ngram_range": (1, 3)},
+    {"token_pattern": r"[a-z]+", "norm": "l1", "use_idf": False},
+    {"hashing": 64},
+    {"hashing": 64, "use_idf": False, "stop_words": "english"},
+    {"strip_accents": "unicode", "binary": True, "max_features": np.int64(5)},
+]
+
+
+def through_file(vectorizer, tmp_path):
+    arrays, meta = vectorizer.to_arrays()
+    mapped = {}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r" if array.size else None)
+    return TextVectorizer.from_arrays(mapped, json.loads(json.dumps(meta)))
+
+
+def assert_equal(a, b):
+    assert a.shape == b.shape
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+@pytest.mark.parametrize("grown", [False, True])
+def test_state_survives_a_file(parameters, grown, tmp_path):
+    vectorizer = TextVectorizer(**parameters).fit(TRAIN)
+    if grown:
+        vectorizer.partial_fit(MORE)
+    loaded = through_file(vectorizer, tmp_path)
+    assert loaded.get_params() == vectorizer.get_params()
+    assert loaded.vocabulary_hash_ == vectorizer.vocabulary_hash_
+    assert loaded.n_features_ == vectorizer.n_features_
+    arrays = vectorizer.to_arrays()[0]
+    assert all(np.array_equal(arrays[name], array) for name, array in loaded.to_arrays()[0].items())
+    assert_equal(loaded.transform(TRAIN + MORE), vectorizer.transform(TRAIN + MORE))
+    if "hashing" not in parameters:
+        assert loaded.vocabulary_ == vectorizer.vocabulary_
+    loaded.partial_fit(["green yerba", *MORE])
+    vectorizer.partial_fit(["green yerba", *MORE])
+    assert_equal(loaded.transform(TRAIN + MORE), vectorizer.transform(TRAIN + MORE))
+    if "hashing" not in parameters:
+        assert loaded.get_feature_names_out().tolist() == vectorizer.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_pickle_keeps_everything(parameters):
+    vectorizer = TextVectorizer(**parameters).fit(TRAIN)
+    again = pickle.loads(pickle.dumps(vectorizer))
+    assert_equal(again.transform(MORE), vectorizer.transform(MORE))
+    assert again.vocabulary_hash_ == vectorizer.vocabulary_hash_
+
+
+def test_a_function_cannot_be_saved():
+    vectorizer = TextVectorizer(analyzer=str.split).fit(TRAIN)
+    with pytest.raises(ValueError, match="cannot be saved"):
+        vectorizer.to_arrays()
+
+
+def test_hash_tells_vectorisers_apart():
+    reference = TextVectorizer().fit(TRAIN).vocabulary_hash_
+    assert TextVectorizer(n_jobs=2).fit(TRAIN).vocabulary_hash_ == reference
+    others = [
+        TextVectorizer().fit([*TRAIN, "new"]),
+        TextVectorizer().fit([*TRAIN, "tea"]),
+        TextVectorizer(norm="l1").fit(TRAIN),
+        TextVectorizer(sublinear_tf=False).fit(TRAIN),
+        TextVectorizer(hashing=100).fit(TRAIN),
+        TextVectorizer(hashing=100, use_idf=False),
+    ]
+    assert len({reference, *(other.vocabulary_hash_ for other in others)}) == 7
+
+
+def damage(arrays, meta, name, change):
+    arrays, meta = {key: array.copy() for key, array in arrays.items()}, dict(meta)
+    if name in meta:
+        meta[name] = change(meta[name])
+    else:
+        arrays[name] = change(arrays[name])
+    return arrays, meta
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("word_offsets", lambda a: a[::-1]),
+        ("word_offsets", lambda a: a + 1),
+        ("word_offsets", lambda a: a[:0]),
+        ("word_offsets", lambda a: np.where(np.arange(len(a)) == 2, a[-1], a)),
+        ("gram_words", lambda a: a + 10_000),
+        ("gram_words", lambda a: a - 10_000),
+        ("gram_words", lambda a: a[1:]),
+        ("gram_prefixes", lambda a: a + 10_000),
+        ("gram_prefixes", lambda a: np.full_like(a, -1)),
+        ("gram_prefixes", lambda a: np.full_like(a, -(2**31))),
+        ("gram_prefixes", lambda a: -2 - np.arange(len(a))),
+        ("feature_codes", lambda a: a + 10_000),
+        ("feature_codes", lambda a: a - 10_000),
+        ("feature_codes", lambda a: np.zeros_like(a)),
+        ("feature_codes", lambda a: np.where(a == a[0], -1, a)),
+        ("idf", lambda a: a[1:]),
+        ("idf", lambda a: a * np.nan),
+        ("idf", lambda a: -a),
+        ("word_documents", lambda a: a[1:]),
+        ("gram_documents", lambda a: a - 1),
+        ("n_stop_words", lambda n: 10_000),
+        ("n_fitted", lambda n: -1),
+    ],
+)
+def test_damage_is_refused(name, change):
+    arrays, meta = TextVectorizer(ngram_range=(1, 3)).fit(TRAIN).to_arrays()
+    with pytest.raises(ValueError, match=name):
+        TextVectorizer.from_arrays(*damage(arrays, meta, name, change))
+
+
+def test_a_word_twice_is_refused():
+    arrays, meta = TextVectorizer().fit(["aa bb"]).to_arrays()
+    arrays["word_bytes"] = np.frombuffer(b"aaaa", np.uint8)
+    with pytest.raises(ValueError, match="twice"):
+        TextVectorizer.from_arrays(arrays, meta).transform(["aa"])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("idf", lambda a: a[1:]),
+        ("documents", lambda a: a[1:]),
+        ("documents", lambda a: a - 1),
+        ("is_known", lambda a: a[1:]),
+    ],
+)
+def test_damage_to_hashed_state_is_refused(name, change):
+    arrays, meta = TextVectorizer(hashing=50).fit(TRAIN).to_arrays()
+    with pytest.raises(ValueError, match=name):
+        TextVectorizer.from_arrays(*damage(arrays, meta, name, change))
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_numbers_are_refused_or_harmless(data):
+    arrays, meta = TextVectorizer(ngram_range=(1, 2)).fit(TRAIN).to_arrays()
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = arrays[name].copy()
+    place = data.draw(st.integers(0, len(array) - 1))
+    info = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
+    value = st.floats(width=32) if info is None else st.integers(int(info.min), int(info.max)) | st.integers(0, 30)
+    array[place] = data.draw(value)
+    try:
+        loaded = TextVectorizer.from_arrays({**arrays, name: array}, meta)
+        X = loaded.transform(TRAIN + MORE)
+    except ValueError:
+        return
+    assert X.shape == (7, loaded.n_features_)
+    assert not X.nnz or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
