@@ -20,7 +20,7 @@ from abound.vectorise.text import TextVectorizer
 # Chosen by R1 on one random tenth of the training phrases, never on the test phrases; of settings within 0.002, the
 # quicker one. ff: margins, list lengths, one or three passes; ema: margins, rates, one or three passes; ooz: margins,
 # rates, five or ten passes (its defaults are 0.002 better and took more than twice as long); unweighted: the paper's
-# tolerances, five or ten passes.
+# tolerances, five or ten passes; mmp: up to six passes; pa: C and up to six passes.
 SETTINGS: dict[str, dict[str, Any]] = {
     "frequency": {},
     "ind": {},
@@ -28,6 +28,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ema": {"passes": 3, "rate": 0.03},
     "ooz": {"passes": 5, "margin": 0.02, "rate": 0.01},
     "unweighted": {"passes": 5, "tolerance": 2},
+    "mmp": {"passes": 4},
+    "pa": {},
 }
 """The learners of the demo, with what differs from their defaults."""
 
