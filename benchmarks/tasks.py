@@ -1,0 +1,71 @@
+"""The data sets of the benchmarks as sparse rows, and the measures of a model on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from abound.measure import EVALUATION_DEPTH, Summary, evaluate_labels, repeated_splits
+from abound.read.datasets import load_dataset
+from abound.validation import as_rows
+from abound.vectorise.text import TextVectorizer
+from abound.vectorise.windows import Sentences, read_sentences, word_windows
+
+
+class Task(NamedTuple):
+    """Rows to learn from and rows to measure on."""
+
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+    def shortened(self, n_rows: int) -> Task:
+        """Return a random part of it, for a quick look."""
+        rng = np.random.default_rng(0)
+        train = rng.permutation(self.X.shape[0])[:n_rows]
+        test = rng.permutation(self.X_test.shape[0])[: max(1, n_rows // 4)]
+        return Task(self.X[train], self.y[train], self.X_test[test], self.y_test[test])
+
+
+def text_task(data: Path, name: str) -> Task:
+    """Read a set of labelled texts, in its official parts, as unit vectors of tf-idf weights."""
+    dataset = load_dataset(data / name)
+    train, test = dataset.train, dataset.part("test")
+    vectorizer = TextVectorizer(token_pattern=r"\w+", min_df=2)
+    X = vectorizer.fit_transform(train.text_bytes)
+    return Task(X, train.labels.to_y(), vectorizer.transform(test.text_bytes), test.labels.to_y())
+
+
+def austen_sentences(data: Path) -> Sentences:
+    """Read the novels."""
+    return read_sentences(data / "austen" / "novels.txt.gz")
+
+
+def austen_task(sentences: Sentences, seed: int) -> Task:
+    """Hold out a random tenth of the words; features are counted on the others."""
+    train, test = next(repeated_splits(len(sentences.words), 1, 0.1, seed))
+    windows = word_windows(sentences, train_rows=train)
+    return Task(windows.X[train], windows.y[train], windows.X[test], windows.y[test])
+
+
+def measure(model: Any, X: Any, y: Any) -> dict[str, float]:
+    """Return R1, R5 and HR on some rows, |W|, and d, the edges touched per feature of a row."""
+    top = model.predict_topk(X, k=min(EVALUATION_DEPTH, len(model.classes_))).labels
+    measures = evaluate_labels(y, top, classes=model.classes_, ks=(1, 5))
+    d = model.index_.edges_touched(as_rows(X))
+    return {"R1": measures["R1"], "R5": measures["R5"], "HR": measures["HR"], "W": model.n_edges_, "d": d}
+
+
+def warm_up(model: Any, task: Task) -> None:
+    """Compile the kernels of a learner, or load them from the cache, on a few rows."""
+    few = task.shortened(200)
+    model.fit(few.X, few.y).predict_topk(few.X_test, k=5)
+
+
+def spread(values: list[float], places: int = 3) -> str:
+    """Write mean ± standard deviation."""
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+    return str(Summary(mean, sd)) if places == 3 else f"{mean:.{places}f} ± {sd:.{places}f}"
