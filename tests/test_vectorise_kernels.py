@@ -238,13 +238,13 @@ def test_dropping_words():
     assert ids[:2].tolist() == [5, -1] and keys[:2].tolist() == [1, 3]
 
 
-@given(st.lists(st.integers(0, 3 * BLOCK_BYTES) | st.integers(0, 9), max_size=12))
+@given(st.lists(st.integers(0, 3 * BLOCK_BYTES) | st.integers(0, 9), max_size=40), st.sampled_from([1, 2, 8]))
 @settings(max_examples=30, deadline=None)
-def test_blocks_keep_texts_and_order(lengths):
+def test_blocks_keep_texts_and_order(lengths, n_workers):
     reading = make_reading(TextVectorizer())
     given_texts = ["x" * length for length in lengths]
     for source in (given_texts, TextBytes.from_strings(given_texts)):
-        blocks = [block.texts.to_list() for block in make_blocks(source, reading)]
+        blocks = [block.texts.to_list() for block in make_blocks(source, reading, n_workers)]
         assert [text for block in blocks for text in block] == given_texts
         assert all(blocks)
 

@@ -172,3 +172,18 @@ def test_any_numbers_are_refused_or_harmless(data):
         return
     assert X.shape == (7, loaded.n_features_)
     assert not X.nnz or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
+
+
+def test_a_loaded_vectoriser_makes_its_table_once_for_all_threads(tmp_path):
+    rng = np.random.default_rng(4)
+    many = [" ".join(f"w{i}" for i in rng.integers(0, 3000, 300)) for _ in range(1500)]
+    vectorizer = TextVectorizer(n_jobs=2).fit(many)
+    assert_equal(through_file(vectorizer, tmp_path).transform(many), vectorizer.transform(many))
+
+
+def test_stop_words_of_any_kind_are_saved_as_a_list(tmp_path):
+    for kind in (set, tuple, np.array):
+        vectorizer = TextVectorizer(stop_words=kind(["tea", "black"])).fit(TRAIN)
+        loaded = through_file(vectorizer, tmp_path)
+        assert loaded.stop_words == ["black", "tea"]
+        assert_equal(loaded.transform(TRAIN), vectorizer.transform(TRAIN))

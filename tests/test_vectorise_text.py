@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from abound.vectorise import TextVectorizer
+from abound.vectorise.reading import prepared
 
 TEXTS = ["green tea", "black tea", "black coffee", "green coffee"] * 5
 
@@ -217,6 +218,13 @@ class TestSpans:
         assert found == {"tea", "ΟΔΟΣ", "ﬁne"}
         stripped = TextVectorizer(strip_accents="unicode").fit(["fine élan"])
         assert stripped.spans("Élan ﬁne élan", range(2)) == [(0, 4, 0), (5, 8, 1), (9, 13, 0)]
+        assert stripped.spans("e\u0301lan ﬁne", range(2)) == [(0, 5, 0), (6, 9, 1)]
+
+    @given(st.text(max_size=15), st.booleans(), st.sampled_from([None, "ascii", "unicode"]))
+    @settings(max_examples=100, deadline=None)
+    def test_preparing_a_text_is_preparing_its_characters(self, text, lowercase, accents):
+        whole = prepared(text, lowercase, accents)
+        assert len(whole) == sum(len(prepared(character, lowercase, accents)) for character in text)
 
     def test_another_pattern(self):
         vectorizer = TextVectorizer(token_pattern=r"#(\w+)", ngram_range=(1, 2)).fit(["#tea #milk"])

@@ -86,8 +86,8 @@ class Model:
         parts = self.estimator.explain(self.vectoriser.transform([text]), label)
         if self.vectoriser.hashing is not None:
             return parts
-        names = self.vectoriser.get_feature_names_out()
-        return [(names[feature], value) for feature, value in parts]
+        names = self.vectoriser.feature_names([feature for feature, _ in parts])
+        return [(name, value) for name, (_, value) in zip(names, parts, strict=True)]
 
     def partial_fit(self, inputs: Any, y: Any) -> Self:
         """Learn more, new words and new classes included.

@@ -52,8 +52,7 @@ def name_features(model: Model, features: npt.ArrayLike, names: Sequence[str] | 
     if model.vectoriser is not None:
         if model.vectoriser.hashing is not None:
             return [f"#{number}" for number in numbers.tolist()]
-        known: list[str] = model.vectoriser.get_feature_names_out()[numbers].tolist()
-        return known
+        return list(model.vectoriser.feature_names(numbers.tolist()))
     if names is not None:
         return [names[number] if number < len(names) else str(number) for number in numbers.tolist()]
     first = 0 if counts_from_zero(model) else 1

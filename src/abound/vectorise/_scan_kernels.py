@@ -23,8 +23,8 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 U0, U1, U2, U8, U32, U64, U128, U255 = (np.uint64(n) for n in (0, 1, 2, 8, 32, 64, 128, 255))
 UFFFF, UFFFFFF = np.uint64(0xFFFF), np.uint64(0xFFFFFF)
 
-# The same byte eight times: the top bit, all others, and what lifts 'A' and the byte behind 'Z' to the top bit.
-TOP, LOW, FROM_A, BEHIND_Z = (np.uint64(0x0101010101010101 * byte) for byte in (0x80, 0x7F, 0x3F, 0x25))
+# The same byte eight times: the top bit, and what lifts 'A' and the byte behind 'Z' to it.
+TOP, FROM_A, BEHIND_Z = (np.uint64(0x0101010101010101 * byte) for byte in (0x80, 0x3F, 0x25))
 
 
 class Tokens(NamedTuple):

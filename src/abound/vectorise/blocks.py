@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 from abound.read.textbytes import TextBytes
 from abound.vectorise.reading import Reading
 
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES, SMALL_BLOCK_BYTES = 1 << 18, 1 << 15
 """Bytes of text that are dealt with at a time."""
 
-FIRST_TEXTS, MOST_TEXTS = 16, 1 << 15
+SAMPLE_TEXTS, MOST_TEXTS = 16, 1 << 15
 END = b"\xff"
 """A byte that no text holds, to join texts with."""
 
@@ -35,7 +35,7 @@ class Block(NamedTuple):
     token_ptr: npt.NDArray[np.int64] | None
 
 
-def make_blocks(texts: Any, reading: Reading) -> Iterator[Block]:
+def make_blocks(texts: Any, reading: Reading, n_workers: int = 1) -> Iterator[Block]:
     """Cut texts into blocks.
 
     Parameters
@@ -44,6 +44,8 @@ def make_blocks(texts: Any, reading: Reading) -> Iterator[Block]:
         The texts.
     reading : Reading
         Says what Python has to do with a text before kernels see it.
+    n_workers : int
+        So many share the work: of few texts, blocks are smaller.
 
     Yields
     ------
@@ -51,11 +53,15 @@ def make_blocks(texts: Any, reading: Reading) -> Iterator[Block]:
         Texts, in order.
     """
     if isinstance(texts, TextBytes) and reading.analyze is None and reading.preprocess is None:
-        yield from (Block(part, None) for part in _cut(texts))
+        yield from (Block(part, None) for part in _cut(texts, _block_bytes(texts.n_bytes, n_workers)))
         return
-    n_before, n_texts = 0, FIRST_TEXTS
-    following = iter(texts)
-    while strings := list(islice(following, n_texts)):
+    following: Iterator[Any] = iter(texts)
+    sample = list(islice(following, SAMPLE_TEXTS))
+    n_bytes, n_texts = sum(len(text) for text in sample if isinstance(text, str)), len(sample)
+    total = n_bytes * len(texts) // max(n_texts, 1) if isinstance(texts, Sized) else None
+    block_bytes = _block_bytes(total, n_workers)
+    following, n_before = chain(sample, following), 0
+    while strings := list(islice(following, _next_texts(block_bytes, n_texts, n_bytes))):
         if reading.analyze is not None:
             block = _analyzed(strings, reading, n_before)
         elif reading.preprocess is not None:
@@ -65,8 +71,19 @@ def make_blocks(texts: Any, reading: Reading) -> Iterator[Block]:
             block = Block(_encoded(strings, n_before), None)
         yield block
         n_before += len(strings)
-        fitting = BLOCK_BYTES * len(strings) // (len(block.texts.buffer) + 1)
-        n_texts = max(1, min(fitting, 64 * n_texts, MOST_TEXTS))
+        n_bytes, n_texts = len(block.texts.buffer), len(strings)
+
+
+def _block_bytes(total: int | None, n_workers: int) -> int:
+    """Return the size of blocks: some for each worker, if the texts are so many."""
+    if total is None or n_workers == 1:
+        return BLOCK_BYTES
+    return min(BLOCK_BYTES, max(SMALL_BLOCK_BYTES, total // (4 * n_workers)))
+
+
+def _next_texts(block_bytes: int, n_texts: int, n_bytes: int) -> int:
+    """Return how many texts fill a block if so many before had so many bytes; longer ones may follow short ones."""
+    return max(1, min(block_bytes * n_texts // (n_bytes + 1), 64 * n_texts, MOST_TEXTS))
 
 
 def encode(strings: list[str]) -> TextBytes:
@@ -129,12 +146,12 @@ def lowered(texts: TextBytes, marks: npt.NDArray[np.uint8]) -> TextBytes:
     return encode([string.lower() if mark else string for string, mark in zip(decode(texts), marks, strict=True)])
 
 
-def _cut(texts: TextBytes) -> Iterator[TextBytes]:
+def _cut(texts: TextBytes, block_bytes: int) -> Iterator[TextBytes]:
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(texts.ends - texts.begins, out=bounds[1:])
     begin = 0
     while begin < len(texts):
-        end = int(np.searchsorted(bounds, bounds[begin] + BLOCK_BYTES, "right")) - 1
+        end = int(np.searchsorted(bounds, bounds[begin] + block_bytes, "right")) - 1
         end = min(max(end, begin + 1), begin + MOST_TEXTS)
         yield TextBytes(texts.buffer, texts.begins[begin:end], texts.ends[begin:end])
         begin = end

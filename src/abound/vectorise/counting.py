@@ -200,7 +200,7 @@ def read_corpus(
         idle.append(at)
         return at, len(counts.ptr) - 1, kept
 
-    results = list(_work_through(work, make_blocks(texts, reading), pool))
+    results = list(_work_through(work, make_blocks(texts, reading, pool.n_workers), pool))
     if not desks:
         desks.append(Desk(make_coder()))
     coder = desks[0].coder
@@ -304,7 +304,9 @@ def weigh_texts(
         idle.append(space)
         return rows
 
-    return to_matrix(list(_work_through(work, make_blocks(texts, reading), pool)), features.n_features, pool)
+    return to_matrix(
+        list(_work_through(work, make_blocks(texts, reading, pool.n_workers), pool)), features.n_features, pool
+    )
 
 
 def to_matrix(parts: list[Rows], n_features: int, pool: Workers) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from abound.vectorise.tables import Grams, Words, make_tokens, names_of, pack
 
 IdArray = npt.NDArray[np.int32]
 IntArray = npt.NDArray[np.int64]
+
+_making_tables = Lock()
 
 
 class Counts(NamedTuple):
@@ -220,7 +223,14 @@ class Lexicon:
 
     def _made_tables(self) -> tuple[Words, Grams]:
         if self._tables is None:
-            assert self._stored is not None
+            with _making_tables:
+                self._make_tables()
+        assert self._tables is not None
+        return self._tables
+
+    def _make_tables(self) -> None:
+        # Several workers may ask at once; the first one does it.
+        if self._tables is None and self._stored is not None:
             names, prefixes, last_words = self._stored
             words, grams = Words(len(names)), Grams(len(prefixes))
             words.find(pack(names), len(names), np.empty(len(names), np.int32), may_grow=True)
@@ -230,7 +240,6 @@ class Lexicon:
             source = GramTable(np.empty(0, np.uint64), prefixes.copy(), last_words.copy(), np.array([len(prefixes)]))
             grams.join(source, every_gram, every_word)
             self._tables = words, grams
-        return self._tables
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -196,8 +196,11 @@ def check_reading(vectoriser: Any) -> None:
     check_number("hashing", vectoriser.hashing, 1, MAX_IDS, whole=True, or_none=True)
     _check_stop_words(vectoriser.stop_words)
     if analyzer != "word":
-        for name, default in (("stop_words", None), ("token_pattern", DEFAULT_PATTERN)):
-            if getattr(vectoriser, name) != default:
+        for name, is_set in (
+            ("stop_words", vectoriser.stop_words is not None),
+            ("token_pattern", vectoriser.token_pattern != DEFAULT_PATTERN),
+        ):
+            if is_set:
                 raise ValueError(f"{name} needs analyzer='word', not analyzer={analyzer!r}")
     if callable(analyzer):
         for name, plain in (("ngram_range", (1, 1)), ("strip_accents", None)):
@@ -206,10 +209,10 @@ def check_reading(vectoriser: Any) -> None:
 
 
 def _check_stop_words(stop_words: Any) -> None:
-    if stop_words is None or stop_words == "english":
-        return
     if isinstance(stop_words, str):
-        raise ValueError(f"stop_words={stop_words!r}: the one built-in list is 'english'; otherwise give the words")
-    for word in stop_words:
+        if stop_words != "english":
+            raise ValueError(f"stop_words={stop_words!r}: the one built-in list is 'english'; otherwise give the words")
+        return
+    for word in () if stop_words is None else stop_words:
         if not isinstance(word, str):
             raise ValueError(f"stop_words holds {word!r}, which is not a str")

@@ -40,7 +40,7 @@ def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
         )
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
     plain["ngram_range"] = [int(n) for n in plain["ngram_range"]]
-    if plain["stop_words"] is not None and plain["stop_words"] != "english":
+    if plain["stop_words"] is not None and not isinstance(plain["stop_words"], str):
         plain["stop_words"] = sorted(set(plain["stop_words"]))
     return plain
 

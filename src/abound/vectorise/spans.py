@@ -49,10 +49,11 @@ def find_spans(
     Returns
     -------
     list of (begin, end, feature)
-        Places in characters, in order.
+        Places in characters, in order. What is found in the prepared text is traced back character by character.
     """
-    whole = prepared(text, vectoriser.lowercase, vectoriser.strip_accents)
-    origins = _origins(text, whole, partial(prepared, lowercase=vectoriser.lowercase, accents=vectoriser.strip_accents))
+    prepare = partial(prepared, lowercase=vectoriser.lowercase, accents=vectoriser.strip_accents)
+    whole = prepare(text)
+    origins = [i for i, character in enumerate(text) for _ in prepare(character)]
     find: dict[str, Callable[[Any, str], Iterator[Found]]] = {
         "word": _word_ngrams,
         "char": _character_ngrams,
@@ -67,13 +68,6 @@ def find_spans(
         if feature in chosen
     )
     return sorted(places)
-
-
-def _origins(text: str, whole: str, prepare: Callable[[str], str]) -> list[int]:
-    """Return the character of the text that each character of the prepared text comes from."""
-    if len(whole) == len(text):
-        return list(range(len(text)))
-    return [i for i, character in enumerate(text) for _ in prepare(character)]
 
 
 def _word_ngrams(vectoriser: Any, text: str) -> Iterator[Found]:

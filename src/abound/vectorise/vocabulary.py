@@ -326,7 +326,8 @@ def learn_vocabulary(
     Returns
     -------
     vocabulary : Vocabulary
-        Its lexicon is no larger than needed; where all words are, it is the corpus' own, numbered anew.
+        Its lexicon is no larger than needed. Where all words are, it is the corpus' own, numbered anew: after that, the
+        corpus is good for nothing but its counts.
     features : Features
         The same features by the corpus' codes.
     """
