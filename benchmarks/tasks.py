@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
+from abound import ClassIndex
 from abound.measure import EVALUATION_DEPTH, Summary, evaluate_labels, repeated_splits
+from abound.rank.topk import rank_topk
 from abound.read.datasets import load_dataset
 from abound.validation import as_rows
 from abound.vectorise.text import TextVectorizer
@@ -57,6 +61,16 @@ def measure(model: Any, X: Any, y: Any) -> dict[str, float]:
     measures = evaluate_labels(y, top, classes=model.classes_, ks=(1, 5))
     d = model.index_.edges_touched(as_rows(X))
     return {"R1": measures["R1"], "R5": measures["R5"], "HR": measures["HR"], "W": model.n_edges_, "d": d}
+
+
+def centroid_accuracy(task: Task) -> float:
+    """Return R1 of the nearest centroid (cosine), the simplest thing to do with unit vectors."""
+    classes, ids = np.unique(task.y, return_inverse=True)
+    shape = (len(classes), len(ids))
+    members = sp.csr_array((np.ones(len(ids), dtype=np.float32), (ids, np.arange(len(ids)))), shape=shape)
+    index = ClassIndex.from_matrix(normalize(members @ task.X).T)
+    best = rank_topk(index, as_rows(task.X_test), 1).ids[:, 0]
+    return float(np.mean((best >= 0) & (classes[best] == task.y_test)))
 
 
 def warm_up(model: Any, task: Task) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from estimators import ESTIMATORS, expected_failures
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from estimators import ESTIMATORS, expected_failures
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 

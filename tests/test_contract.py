@@ -14,6 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 import abound
+from abound.learn.base import RankingClassifier
+from abound.learn.committee import CommitteeClassifier
+from abound.learn.experts import ExpertsClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.index_learner import IndexLearner
 from abound.learn.online import OnlineClassifier
@@ -47,6 +50,27 @@ def assert_ranks_alike(one: Any, other: Any, rows: Any = X) -> None:
     left, right = one.predict_topk(rows, 6), other.predict_topk(rows, 6)
     np.testing.assert_array_equal(left.labels, right.labels)
     np.testing.assert_array_equal(left.scores, right.scores)
+
+
+def parts_of(model: Any) -> list[Any]:
+    """The learners that an ensemble is made of and that explain it; a learner itself."""
+    if isinstance(model, CommitteeClassifier):
+        return model._members
+    return [model.generalist_] if isinstance(model, ExpertsClassifier) else [model]
+
+
+def is_ensemble(model: Any) -> bool:
+    """Whether parts vote or are standardised: then a class that leaves changes what is said of the others."""
+    return isinstance(model, CommitteeClassifier | ExpertsClassifier)
+
+
+def settings(value: Any) -> Any:
+    """Parameters to compare: learners by theirs, lists like tuples."""
+    if isinstance(value, RankingClassifier):
+        return type(value), settings(value.get_params(deep=False))
+    if isinstance(value, dict):
+        return {name: settings(each) for name, each in value.items()}
+    return tuple(settings(each) for each in value) if isinstance(value, list | tuple) else value
 
 
 def test_every_learner_of_the_registry_is_tested() -> None:
@@ -87,7 +111,10 @@ def test_include_and_exclude(estimator: Any) -> None:
     everything = model.predict_topk(X, k=len(model.classes_))
     without = model.predict_topk(X, k=len(model.classes_), exclude=[some[0]])
     row = [label for label in everything.labels[0] if label is not None and label != some[0]]
-    assert [label for label in without.labels[0] if label is not None][: len(row)] == row
+    if is_ensemble(model):
+        assert {label for label in without.labels[0] if label is not None} <= set(model.classes_[1:])
+    else:
+        assert [label for label in without.labels[0] if label is not None][: len(row)] == row
     nothing = model.predict_topk(X, k=2, include=[])
     assert all(label is None for label in nothing.labels.ravel())
     with pytest.raises(ValueError, match="'nobody' is not a class"):
@@ -156,10 +183,19 @@ def test_one_class_and_empty_rows(estimator: Any) -> None:
 
 
 @every
+def test_rows_without_any_label_are_refused(estimator: Any) -> None:
+    with pytest.raises(ValueError, match="holds no label"):
+        clone(estimator).fit(X[:2], [[], []])
+
+
+@every
 def test_explain_adds_up_to_the_score(estimator: Any) -> None:
     model = clone(estimator).fit(X, Y)
     for i in range(10):
         labels, scores = model.predict_topk(X[[i]], k=1)
+        if is_ensemble(model):
+            c = model._class_id(labels[0, 0])
+            scores = np.mean([part._score_all(part._rows(X[[i]]))[:, [c]] for part in parts_of(model)], axis=0)
         if model.index_.n_edges and scores[0, 0] > 0:
             parts = model.explain(X[[i]], labels[0, 0])
             assert sum(value for _, value in parts) == pytest.approx(float(scores[0, 0]), abs=1e-5)
@@ -178,7 +214,7 @@ def test_save_and_load(estimator: Any, tmp_path: Any) -> None:
     model.save(path)
     loaded = abound.load(path)
     assert type(loaded) is type(model)
-    assert loaded.get_params() == model.get_params()
+    assert settings(loaded) == settings(model)
     assert_ranks_alike(model, loaded)
     np.testing.assert_array_equal(loaded.classes_, model.classes_)
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -320,10 +356,14 @@ def test_classes_leave_and_are_renamed(estimator: Any, tmp_path: Any) -> None:
     model = clone(estimator).fit(X, Y)
     before = model.predict_topk(X, k=12)
     gone, kept = "class 00", [c for c in model.classes_.tolist() if c != "class 00"]
+    excluded = model.predict_topk(X, k=11, exclude=[gone])
     model.drop_classes([gone])
     assert model.classes_.tolist() == kept
     after = model.predict_topk(X, k=11)
-    if model.learner != "frequency":
+    if is_ensemble(model):
+        assert (after.labels == excluded.labels).mean() > 0.99, "near-ties apart, to drop is to exclude for good"
+        np.testing.assert_allclose(after.scores, excluded.scores, atol=1e-4)
+    elif model.learner != "frequency":
         row = [label for label in before.labels[0] if label not in (None, gone)]
         assert [label for label in after.labels[0] if label is not None][: len(row)] == row
     model.rename_classes({"class 01": "a new name"})
@@ -344,15 +384,16 @@ def test_classes_leave_and_are_renamed(estimator: Any, tmp_path: Any) -> None:
 def test_merged_classes_add_up(estimator: Any) -> None:
     model = clone(estimator).fit(X, Y)
     counts = dict(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True))
-    dense = dict(zip(model.classes_.tolist(), model._score_all(model._rows(X)).T, strict=True))
+    first, second = model._class_id("class 03"), model._class_id("class 05")
+    dense = [part._score_all(part._rows(X)) for part in parts_of(model)]
     model.merge_classes(["class 03", "class 05"], into="both")
     assert "class 03" not in model.classes_
     assert model.class_counts_[model._class_id("both")] == counts["class 03"] + counts["class 05"]
     if model.learner != "unweighted":
-        merged = model._score_all(model._rows(X))[:, model._class_id("both")]
-        offset = model.index_.offset
-        common = 0 if offset is None else X @ offset
-        np.testing.assert_allclose(merged, dense["class 03"] + dense["class 05"] - common, atol=1e-4)
+        for part, scores in zip(parts_of(model), dense, strict=True):
+            merged = part._score_all(part._rows(X))[:, model._class_id("both")]
+            common = 0 if part.index_.offset is None else X @ part.index_.offset
+            np.testing.assert_allclose(merged, scores[:, first] + scores[:, second] - common, atol=1e-4)
     model.merge_classes(["class 06"], into="both")
     assert model.classes_.tolist().count("both") == 1
 
@@ -400,6 +441,19 @@ def test_wrong_parameters_are_named(estimator: Any) -> None:
         "pairs": "some",
         "n_members": 0,
         "init": "one",
+        "rank_by": "age",
+        "n_perceptrons": 0,
+        "members": [],
+        "n_seeds": 0,
+        "keep_passes": (),
+        "vote": "none",
+        "generalist": "pa",
+        "expert": "pa",
+        "n_folds": 1,
+        "top": 0,
+        "max_group": 1,
+        "min_confusion": 0,
+        "weight": -1,
     }
     for name in estimator.get_params():
         if name in wrong:

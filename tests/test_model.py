@@ -133,5 +133,5 @@ def test_learners_are_made_by_name() -> None:
     assert all(name == learner.learner for name, learner in LEARNERS.items())
     with pytest.raises(ValueError, match="no learner is called 'nobody'; there are ff"):
         make_learner("nobody")
-    with pytest.raises(ValueError, match="ff has no parameter 'speed'; it has .*passes"):
+    with pytest.raises(ValueError, match=r"ff has no parameter 'speed'; it has .*passes"):
         make_learner("ff", speed=1)

@@ -18,6 +18,8 @@ _HOMES = {
     "PAClassifier": "abound.learn.pa",
     "MMPClassifier": "abound.learn.mmp",
     "PerceptronClassifier": "abound.learn.perceptron",
+    "CommitteeClassifier": "abound.learn.committee",
+    "ExpertsClassifier": "abound.learn.experts",
     "ClassIndex": "abound.index.class_index",
     "Model": "abound.learn.model",
     "load": "abound.learn.model",
@@ -27,7 +29,9 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from abound.index.class_index import ClassIndex
+    from abound.learn.committee import CommitteeClassifier
     from abound.learn.ema import EMAClassifier
+    from abound.learn.experts import ExpertsClassifier
     from abound.learn.feature_focus import FeatureFocusClassifier
     from abound.learn.frequency import FrequencyClassifier
     from abound.learn.independent import IndependentClassifier
@@ -50,6 +54,8 @@ __all__ = [
     "PAClassifier",
     "MMPClassifier",
     "PerceptronClassifier",
+    "CommitteeClassifier",
+    "ExpertsClassifier",
     "ClassIndex",
     "Model",
     "load",

@@ -149,8 +149,6 @@ def check_labels(y: Any, n_rows: int, known: npt.NDArray[Any] | None = None) -> 
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)}"
         )
-    if labels.n_classes == 0:
-        raise ValueError("y holds no label: there is nothing to learn")
     return labels
 
 

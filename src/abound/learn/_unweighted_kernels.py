@@ -13,6 +13,7 @@ import numpy as np
 from abound.compiled import kernel
 from abound.learn._edge_lists import SMALLEST, reserve, room_needed
 from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UNTOUCHED, UPDATES
+from abound.learn._retrieved_kernels import score_members, update_members
 
 EDGE = 0.1
 """A feature makes an edge to a class if its weight is at least this part of the class's largest."""
@@ -105,11 +106,16 @@ def unweighted(
     tolerance: int,
     up: float,
     down: float,
+    stage: Any,
     score: Any,
     touched: Any,
     tally: Any,
 ) -> Any:
-    """Retrieve; raise the true classes that were missed; lower all wrong ones if more than ``tolerance`` came."""
+    """Retrieve; raise the true classes that were missed; lower all wrong ones if more than ``tolerance`` came.
+
+    In tandem learns the second stage, the perceptrons of retrieved and true classes; None if there is none, and then
+    the compiler leaves it out. ``stage.wanted`` is the room it misses.
+    """
     edges = 0
     for place in range(begin, len(order)):
         i = order[place]
@@ -145,6 +151,16 @@ def unweighted(
             best_true = max(best_true, s)
             n_true += s != UNTOUCHED
         rival = np.float32(0)
+        if stage is not None:
+            n_slots, hit = score_members(indices, data, low, high, label_ids, first, last, score, touched, n, stage)
+            missing = update_members(indices, data, low, high, n_slots, last - first, stage)
+            edges += n_slots * (high - low)
+            if missing:
+                for t in range(n):
+                    score[touched[t]] = UNTOUCHED
+                stage.wanted[0] = missing
+                tally[TOUCHED] += edges
+                return place
         for q in range(first, last):
             c = label_ids[q]
             if score[c] == UNTOUCHED:
@@ -160,7 +176,9 @@ def unweighted(
             score[c] = UNTOUCHED
             if too_many:
                 demote(by_class, by_feature, indices, data, low, high, c, down)
-        tally[HITS] += best_true > rival
+        if stage is None:
+            hit = best_true > rival
+        tally[HITS] += hit
         tally[UPDATES] += missed > 0 or too_many
     tally[TOUCHED] += edges
     return len(order)

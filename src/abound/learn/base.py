@@ -5,9 +5,11 @@ A learner fills in ``classes_``, ``class_counts_`` and ``index_``; all else is h
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from abound.distribute import count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Kind, Labels, decode
+from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.reclass import Reclassing
 from abound.rank.topk import Ranking, rank_topk, score_all
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TopK(NamedTuple):
@@ -144,10 +144,7 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         n_classes = len(self._classes)
         check_dense(rows.n_rows, n_classes, 4, "use predict_topk, which keeps the best classes only")
-        scores = self._score_all(rows)
-        if not self.ranks_every_class:
-            silent = scores.max(axis=1, initial=0) <= 0
-            scores[silent, self._most_frequent(None)] = np.finfo(np.float32).tiny
+        scores = self._score_and_fill(rows)
         if n_classes == 2 and self._kind == "single":
             difference: Float32Array = scores[:, 1] - scores[:, 0]
             return difference
@@ -172,18 +169,10 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         rows = self._rows(x)
         if rows.n_rows != 1:
             raise ValueError(f"explain takes one row, got {rows.n_rows}")
-        c = self._class_id(label)
-        index = self.index_
+        parts = self._contributions(rows, self._class_id(label))
         names = getattr(self, "feature_names_in_", None)
-        parts: list[tuple[Any, float]] = []
-        for f, value in zip(rows.indices.tolist(), rows.data.tolist(), strict=True):
-            low, high = index.indptr[f], index.indptr[f + 1]
-            weight = float(index.weights[low:high][index.classes[low:high] == c].sum())
-            weight += 0.0 if index.offset is None else float(index.offset[f])
-            if weight != 0:
-                feature = self._feature_behind(f)
-                parts.append((feature if names is None else names[feature], value * weight))
-        return sorted(parts, key=lambda part: -abs(part[1]))
+        named = parts if names is None else [(names[feature], value) for feature, value in parts]
+        return sorted(named, key=lambda part: -abs(part[1]))
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file, which `abound.load` reads back.
@@ -237,6 +226,26 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
     def _score_all(self, rows: Rows) -> Float32Array:
         return score_all(self.index_, rows)
 
+    def _score_and_fill(self, rows: Rows) -> Float32Array:
+        """All scores; where none is positive but must be, the most frequent class gets the smallest such number."""
+        scores = self._score_all(rows)
+        if not self._ranks_any_score():
+            silent = scores.max(axis=1, initial=0) <= 0
+            scores[silent, self._most_frequent(None)] = np.finfo(np.float32).tiny
+        return scores
+
+    def _ranks_any_score(self) -> bool:
+        """Whether a class may rank with a score of 0 or less."""
+        return self.ranks_every_class
+
+    def _ranks_by_index(self) -> bool:
+        """Whether scores are the index times the row, and nothing else."""
+        return type(self)._rank is RankingClassifier._rank
+
+    def _contributions(self, rows: Rows, c: int) -> list[tuple[Any, float]]:
+        """What each feature of one row adds to the score of a class, by the user's features."""
+        return contributions(self.index_, rows, c, self._feature_behind)
+
     def _most_frequent(self, allowed: npt.NDArray[np.bool_] | None) -> int:
         """Id of the most frequent class that is allowed, -1 if none is: the answer where nothing votes."""
         if allowed is None:
@@ -263,6 +272,31 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         """Raise a clear error if a parameter is out of its range."""
         count_workers(self.n_jobs)
 
+    def _with_index(self, index: ClassIndex) -> Self:
+        """A copy that ranks by another index of the same shape and cannot learn on."""
+        twin = copy.copy(self)
+        nothing = Section(Path(), "state/", {})
+        twin._restore(index, nothing, index.n_edges, self._fitted_values())
+        return twin
+
+    def _frozen_copy(self) -> Self:
+        """A copy that ranks alike and need not learn on: what ensembles keep of a learner."""
+        return copy.copy(self)
+
+    def _pruned(self, **limits: Any) -> Self:
+        """A copy without its light edges (see `ClassIndex.prune`), which cannot learn on."""
+        return self._with_index(self.index_.prune(**limits))
+
+    def _model_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What ranks, as named arrays of a model file."""
+        return prefixed("index/", index_arrays(self.index_))
+
+    def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        """Take over a model file's arrays, checked; labels and numbers of classes and features are known."""
+        shape = self._width_of_view(self.n_features_in_), len(self.class_counts_)
+        index = index_from(stored.section("index/"), *shape)
+        self._restore(index, stored.section("state/"), n_edges, fitted)
+
     def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What must be saved to learn on; nothing if the learner is not online."""
         return {}
@@ -277,6 +311,8 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
 
     def _remember(self, labels: Labels) -> None:
         """Keep what ``fit`` was given: the classes, how they were written, and how many a row has."""
+        if labels.n_classes == 0:
+            raise ValueError("y holds no label: there is nothing to learn")
         self._classes = labels.classes
         self._kind = labels.kind
         self.class_counts_ = labels.counts
@@ -301,3 +337,25 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def spread(ranking: Ranking, n_classes: int) -> Float32Array:
+    """Write a ranking as dense scores.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        Of all classes that rank.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    float32 array of shape (n, n_classes)
+        Classes that do not rank have one less than the last that does, and than 0.
+    """
+    found = ranking.ids >= 0
+    lowest = np.where(found, ranking.scores, 0).min(axis=1, initial=0)
+    dense = np.repeat((lowest - 1)[:, None], n_classes, axis=1).astype(np.float32)
+    dense[np.nonzero(found)[0], ranking.ids[found]] = ranking.scores[found]
+    return dense

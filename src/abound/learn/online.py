@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
+from abound.learn.row_views import split_negative as split_negative
+from abound.learn.row_views import take_rows as take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
@@ -29,7 +32,6 @@ from abound.validation import (
     check_number,
     check_rows,
     check_sample_weight,
-    frozen,
     make_generator,
 )
 
@@ -87,6 +89,8 @@ class OnlineClassifier(RankingClassifier):
     history_: list[dict[str, float]]
     _state: Any
     _run: tuple[Any, int]
+    _watch: tuple[frozenset[int], Callable[[], None]] | None = None
+    """Passes of `fit` after which a committee takes what was learned so far, and how it does."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch, in ``passes`` passes over the rows, each in a new random order.
@@ -134,6 +138,9 @@ class OnlineClassifier(RankingClassifier):
                 if len(validation):
                     self._settle(rows)
                     self._validate(rows, labels, validation)
+                if self._watch is not None and number in self._watch[0]:
+                    self._settle(rows)
+                    self._watch[1]()
                 progress.advance(1, f"R1 {self.history_[-1].get('R1', self.history_[-1]['online_R1']):.3f}")
                 if self._is_enough():
                     break
@@ -258,6 +265,13 @@ class OnlineClassifier(RankingClassifier):
         self.history_ = history if isinstance(history, list) else []
         self._run = (None, 0)
 
+    def _frozen_copy(self) -> Self:
+        twin = self._with_index(self.index_)
+        twin.history_ = []
+        for name in ("_watch", "_best", "_extra"):
+            twin.__dict__.pop(name, None)
+        return twin
+
     def _remap(self, new_ids: IdArray, n_classes: int) -> None:
         if isinstance(self._state, FrozenState) and self.can_learn:
             self._thaw(self._state)
@@ -358,48 +372,3 @@ class OnlineClassifier(RankingClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.negative == "ignore"
         return tags
-
-
-def take_rows(rows: Rows, wanted: npt.NDArray[np.int64]) -> Rows:
-    """Copy some rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        All rows.
-    wanted : int64 array
-        Row numbers.
-
-    Returns
-    -------
-    Rows
-        Those rows, in that order.
-    """
-    lengths = np.diff(rows.indptr)[wanted]
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    places = np.arange(indptr[-1]) + np.repeat(rows.indptr[:-1][wanted] - indptr[:-1], lengths)
-    return Rows(
-        frozen(indptr, np.int64),
-        frozen(rows.indices[places], np.int32),
-        frozen(rows.data[places], np.float32),
-        rows.n_features,
-    )
-
-
-def split_negative(rows: Rows) -> Rows:
-    """Make two features of one, ``max(v, 0)`` at 2f and ``max(-v, 0)`` at 2f + 1 (JMLR 2009, footnote 3).
-
-    Parameters
-    ----------
-    rows : Rows
-        Values of any sign.
-
-    Returns
-    -------
-    Rows
-        Values of at least 0, twice the features.
-    """
-    indices = 2 * rows.indices.astype(np.int64) + (rows.data < 0)
-    if 2 * rows.n_features > np.iinfo(np.int32).max:
-        raise ValueError(f"negative='split' doubles the {rows.n_features} features beyond what int32 holds")
-    return Rows(rows.indptr, frozen(indices, np.int32), frozen(np.abs(rows.data), np.float32), 2 * rows.n_features)

@@ -1,7 +1,9 @@
 """A fitted learner as named arrays and JSON settings, and back.
 
-``index/*`` is what ranks, ``labels/*`` the class labels, ``class_counts`` the rows of each class, and ``state/*``,
-which may be left out, what an online learner needs to learn on. Everything is checked here before a kernel may see it.
+A learner says which arrays make its model: ``index/*`` for those that rank by one index, ``member/<j>/*`` for
+committees, ``generalist/*`` and ``experts/*`` for EDGE. Beside them stand ``labels/*``, the class labels,
+``class_counts``, the rows of each class, and ``state/*``, which may be left out, what an online learner needs to learn
+on. Everything is checked before a kernel may see it.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abound.index.class_index import ClassIndex
 from abound.learn.base import RankingClassifier
+from abound.learn.index_parts import prefixed
 from abound.learn.registry import LEARNERS, make_learner
 from abound.store import Section, lazy_labels, pack_labels
 
@@ -38,24 +40,15 @@ def learner_arrays(estimator: RankingClassifier, *, keep_state: bool = True) -> 
     meta : dict
         Settings that JSON can hold.
     """
-    index = estimator.index_
     labels, kind = pack_labels(estimator.classes_)
-    arrays: Arrays = {"index/indptr": index.indptr, "index/classes": index.classes, "index/weights": index.weights}
-    if index.offset is not None:
-        arrays["index/offset"] = index.offset
-    arrays |= {f"labels/{name}": array for name, array in labels.items()}
-    arrays["class_counts"] = estimator.class_counts_
+    arrays = estimator._model_arrays() | prefixed("labels/", labels) | {"class_counts": estimator.class_counts_}
     if keep_state:
-        arrays |= {f"state/{name}": array for name, array in estimator._state_arrays().items()}
-    meta = {
-        "learner": estimator.learner,
-        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        arrays |= prefixed("state/", estimator._state_arrays())
+    meta = part_meta(estimator) | {
         "labels": kind,
         "kind": estimator._kind,
         "labels_a_row": estimator._labels_a_row,
         "n_features_in": estimator.n_features_in_,
-        "n_edges": estimator.n_edges_,
-        "fitted": estimator._fitted_values(),
     }
     return arrays, meta
 
@@ -77,27 +70,76 @@ def learner_from(stored: Section, meta: Any) -> RankingClassifier:
     """
     estimator = _made(stored, meta)
     counts = stored.require("class_counts", np.int64)
-    n_classes = len(counts)
-    section = stored.section("index/")
-    indptr, classes = section.require("indptr", np.int64), section.require("classes", np.int32)
-    weights = section.require("weights", np.float32, (len(classes),))
-    section.check_csr("indptr", "classes", n_classes)
-    n_features = len(indptr) - 1
-    offset = section.require("offset", np.float32, (n_features,)) if "offset" in section else None
     estimator.class_counts_ = counts
     estimator._classes = lazy_labels(stored.section("labels/"), _field(stored, meta, "labels", dict), "labels")
-    if len(estimator._classes) != n_classes:
-        raise stored.fault("labels", f"{len(estimator._classes)} labels for {n_classes} classes")
+    if len(estimator._classes) != len(counts):
+        raise stored.fault("labels", f"{len(estimator._classes)} labels for {len(counts)} classes")
     estimator._kind = _field(stored, meta, "kind", str)
     if estimator._kind not in KINDS:
         raise stored.fault("meta", f"the kind of labels {estimator._kind!r} is unknown")
     estimator._labels_a_row = float(_field(stored, meta, "labels_a_row", int | float))
     estimator.n_features_in_ = _field(stored, meta, "n_features_in", int)
-    if estimator._width_of_view(estimator.n_features_in_) != n_features:
-        raise stored.fault("index/indptr", f"{n_features} lists for {estimator.n_features_in_} features")
+    return _restored(estimator, stored, meta)
+
+
+def part_arrays(part: RankingClassifier) -> Arrays:
+    """Take a part of an ensemble apart: what ranks, and the state it has left.
+
+    Parameters
+    ----------
+    part : RankingClassifier
+        A fitted learner that shares its ensemble's labels.
+
+    Returns
+    -------
+    dict
+        Named arrays.
+    """
+    return part._model_arrays() | prefixed("state/", part._state_arrays())
+
+
+def part_meta(part: RankingClassifier) -> dict[str, Any]:
+    """Return a fitted learner's settings, without what an ensemble's parts have in common.
+
+    Parameters
+    ----------
+    part : RankingClassifier
+        The learner.
+
+    Returns
+    -------
+    dict
+        Settings that JSON can hold.
+    """
+    return {**_plain(part), "n_edges": part.n_edges_, "fitted": part._fitted_values()}
+
+
+def part_from(stored: Section, meta: Any, whole: RankingClassifier) -> RankingClassifier:
+    """Put a part of an ensemble together.
+
+    Parameters
+    ----------
+    stored : Section
+        What `part_arrays` gave.
+    meta : dict
+        What `part_meta` gave.
+    whole : RankingClassifier
+        The ensemble, which knows labels and features already.
+
+    Returns
+    -------
+    RankingClassifier
+        Fitted; its arrays are read-only.
+    """
+    part = _made(stored, meta)
+    for name in ("class_counts_", "_classes", "_kind", "_labels_a_row", "n_features_in_"):
+        setattr(part, name, getattr(whole, name))
+    return _restored(part, stored, meta)
+
+
+def _restored(estimator: RankingClassifier, stored: Section, meta: Any) -> RankingClassifier:
     n_edges = _field(stored, meta, "n_edges", int)
-    index = ClassIndex(indptr, classes, weights, n_classes, offset)
-    estimator._restore(index, stored.section("state/"), n_edges, _field(stored, meta, "fitted", dict))
+    estimator._restore_model(stored, n_edges, _field(stored, meta, "fitted", dict))
     return estimator
 
 
@@ -107,7 +149,7 @@ def _made(stored: Section, meta: Any) -> RankingClassifier:
         raise stored.fault("meta", f"the learner {name!r} is unknown", "Was it written by a newer abound? Upgrade.")
     parameters = _field(stored, meta, "parameters", dict)
     try:
-        estimator = make_learner(name, **parameters)
+        estimator = make_learner(name, **{name: _revived(stored, value) for name, value in parameters.items()})
         estimator._check_parameters()
     except (ValueError, TypeError) as error:
         raise stored.fault("meta", f"its parameters are not valid ({error})") from None
@@ -123,6 +165,11 @@ def _field(stored: Section, meta: Any, name: str, kind: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A parameter as JSON holds it; a generator cannot be kept, so the loaded learner draws its own."""
+    if isinstance(value, RankingClassifier):
+        parameters = value.get_params(deep=False)
+        return {"learner": value.learner, "parameters": {name: _plain(each) for name, each in parameters.items()}}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
     if isinstance(value, np.random.RandomState):
         return None
     if isinstance(value, np.generic):
@@ -130,3 +177,12 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | numbers.Number):
         return value
     raise ValueError(f"the parameter value {value!r} cannot be saved")
+
+
+def _revived(stored: Section, value: Any) -> Any:
+    """A parameter as it was before `_plain`; a list comes back as a tuple."""
+    if isinstance(value, dict):
+        return _made(stored, value)
+    if isinstance(value, list):
+        return tuple(_revived(stored, each) for each in value)
+    return value

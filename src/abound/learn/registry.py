@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from abound.learn.base import RankingClassifier
+from abound.learn.committee import CommitteeClassifier
 from abound.learn.ema import EMAClassifier
+from abound.learn.experts import ExpertsClassifier
 from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.independent import IndependentClassifier
@@ -27,6 +29,8 @@ LEARNERS: dict[str, type[RankingClassifier]] = {
         PAClassifier,
         MMPClassifier,
         PerceptronClassifier,
+        CommitteeClassifier,
+        ExpertsClassifier,
     )
 }
 

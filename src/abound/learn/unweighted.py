@@ -4,13 +4,14 @@ Madani et al. 2007, as section 6.4.1 of Learning When Concepts Abound (JMLR 2009
 Class ``c`` keeps weights ``v_c``, the largest 1; ``f → c`` is an edge iff ``v_c[f] ≥ 0.1``, and every class with an
 edge from an active feature is retrieved. A true class that is missed: ``v_c[f] ← 1.2 v_c[f]`` for the row's features,
 new ones starting at 1 / df. More than ``tolerance`` wrong classes: each of them ``v_c[f] ← 0.8 v_c[f]``. Then ``v_c``
-is normalised. Retrieved classes are ranked by ``Σ x_f v_c[f]`` over their edges.
+is normalised. Retrieved classes are ranked by ``Σ x_f v_c[f]`` over their edges, or in a second stage by committees of
+perceptrons (figure 18), which learn in tandem with the index: for each row, only those of retrieved and true classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,13 @@ from abound.index.class_index import ClassIndex
 from abound.learn import _unweighted_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
 from abound.learn._online_kernels import UNTOUCHED
-from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.learn.base import spread
+from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
+from abound.learn.online import Examples, FrozenState, OnlineClassifier, OnlineState
+from abound.learn.perceptron_pairs import PerceptronPairs, no_pairs, pairs_from, rank_retrieved
+from abound.rank.topk import Ranking
 from abound.store import Section
-from abound.validation import Float64Array, IdArray, check_number
+from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_choice, check_number
 
 UP, DOWN = 1.2, 0.8
 """Factors of a promotion and a demotion."""
@@ -33,6 +38,7 @@ class UnweightedState(OnlineState):
 
     by_class: EdgeLists
     by_feature: EdgeLists
+    perceptrons: PerceptronPairs
 
 
 class UnweightedIndexClassifier(OnlineClassifier):
@@ -42,6 +48,11 @@ class UnweightedIndexClassifier(OnlineClassifier):
     ----------
     tolerance : int, default=5
         t_tol: how many wrong classes may be retrieved before they are pushed back. The paper tried 2, 5 and 20.
+    rank_by : {"weights", "perceptrons"}, default="weights"
+        What ranks the retrieved classes: the weights that make the edges, or a committee of perceptrons a class, which
+        is more accurate, but takes several times the time and memory. A tolerance of 20 or more suits it.
+    n_perceptrons : int, default=10
+        Members of a committee of perceptrons.
     passes : int, default=10
         Passes over the rows in ``fit``; accuracy grows for up to 20.
     negative : {"ignore", "split"}, default="ignore"
@@ -69,10 +80,14 @@ class UnweightedIndexClassifier(OnlineClassifier):
 
     learner: ClassVar[str] = "unweighted"
     _state: UnweightedState
+    _ranking: list[ClassIndex]
+    """What ranks the retrieved classes, once it has been asked for; in a list, for predicting sets no attribute."""
 
     def __init__(
         self,
         tolerance: int = 5,
+        rank_by: str = "weights",
+        n_perceptrons: int = 10,
         passes: int = 10,
         negative: str = "ignore",
         shuffle: bool = True,
@@ -81,6 +96,8 @@ class UnweightedIndexClassifier(OnlineClassifier):
         n_jobs: int | None = None,
     ) -> None:
         self.tolerance = tolerance
+        self.rank_by = rank_by
+        self.n_perceptrons = n_perceptrons
         self.passes = passes
         self.negative = negative
         self.shuffle = shuffle
@@ -91,13 +108,18 @@ class UnweightedIndexClassifier(OnlineClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("tolerance", self.tolerance, 0, whole=True)
+        check_choice("rank_by", self.rank_by, ("weights", "perceptrons"))
+        check_number("n_perceptrons", self.n_perceptrons, 1, whole=True)
 
     def _start(self, n_features: int, n_classes: int) -> UnweightedState:
-        return UnweightedState(n_features, n_classes, None, empty_lists(n_classes), empty_lists(n_features))
+        perceptrons = no_pairs(n_features, self.n_perceptrons if self.rank_by == "perceptrons" else 0)
+        lists = empty_lists(n_classes), empty_lists(n_features)
+        return UnweightedState(n_features, n_classes, None, *lists, perceptrons)
 
     def _grow(self, n_features: int, n_classes: int) -> None:
         self._state.by_class = more_lists(self._state.by_class, n_classes)
         self._state.by_feature = more_lists(self._state.by_feature, n_features)
+        self._state.perceptrons.grow(n_features)
 
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         state, rows, labels, order = self._state, examples.rows, examples.labels, examples.order
@@ -105,15 +127,18 @@ class UnweightedIndexClassifier(OnlineClassifier):
             state.by_feature.heads["seen"] += np.bincount(rows.indices[rows.data > 0], minlength=rows.n_features)
         score = np.full(state.n_classes, UNTOUCHED, dtype=np.float32)
         touched, tally = np.empty(state.n_classes, dtype=np.int32), np.zeros(3)
+        stage = state.perceptrons.stage(state.n_classes)
         place = 0
         while place < len(order):
             place = kernels.unweighted(
                 *(rows.indptr, rows.indices, rows.data),
                 *(labels.indptr, labels.ids, examples.weights, order, place),
-                *(state.by_class, state.by_feature, self.tolerance, UP, DOWN, score, touched, tally),
+                *(state.by_class, state.by_feature, self.tolerance, UP, DOWN),
+                *(stage, score, touched, tally),
             )
             if place < len(order):
                 self._make_room(examples, int(order[place]))
+                stage = None if stage is None else state.perceptrons.make_room(stage)
         return tally
 
     def _make_room(self, examples: Examples, row: int) -> None:
@@ -129,7 +154,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
             state.by_feature = make_room(state.by_feature, feature_room)
 
     def _edges(self) -> int:
-        return int(np.count_nonzero(packed(self._state.by_class)[2] >= kernels.EDGE))
+        return int(np.count_nonzero(packed(self._state.by_class)[2] >= kernels.EDGE)) + self._state.perceptrons.n_pairs
 
     def _export(self) -> ClassIndex:
         indptr, features, weights = packed(self._state.by_class)
@@ -149,18 +174,78 @@ class UnweightedIndexClassifier(OnlineClassifier):
         bounds = np.concatenate(([0], np.cumsum(np.bincount(pairs[0], minlength=n_classes)))).astype(np.int64)
         seen = self._state.by_feature.heads["seen"]
         self._state.by_class, self._state.by_feature = _both_sides(bounds, pairs[1].astype(np.int32), largest, seen)
+        self._state.perceptrons = self._state.perceptrons.remapped(new_ids)
+
+    def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
+        self._ranking = []
+        super()._pass(number, examples, first_pass)
+
+    def _ranking_index(self) -> ClassIndex | None:
+        """What ranks the retrieved classes: the mean of the perceptrons, None if there are none."""
+        if not self._ranking and not isinstance(self._state, FrozenState) and self._state.perceptrons.n_members:
+            self._ranking.append(self._state.perceptrons.mean(self._state.n_classes))
+        return self._ranking[0] if self._ranking else None
+
+    def _ranks_by_index(self) -> bool:
+        return self.rank_by == "weights"
+
+    def _ranks_any_score(self) -> bool:
+        return self._ranking_index() is not None
+
+    def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
+        ranking = self._ranking_index()
+        if ranking is None:
+            return super()._rank(rows, k, allowed)
+        ids, scores = rank_retrieved(self.index_, ranking, rows, k, allowed, self.n_jobs)
+        silent = (ids < 0).all(axis=1)
+        ids[silent, 0] = self._most_frequent(allowed)
+        scores[silent & (ids[:, 0] >= 0), 0] = 0
+        return Ranking(ids, scores)
+
+    def _score_all(self, rows: Rows) -> Float32Array:
+        if self._ranking_index() is None:
+            return super()._score_all(rows)
+        return spread(self._rank(rows, len(self.class_counts_), None), len(self.class_counts_))
+
+    def _contributions(self, rows: Rows, c: int) -> list[tuple[Any, float]]:
+        return contributions(self._ranking_index() or self.index_, rows, c, self._feature_behind)
+
+    def _with_index(self, index: ClassIndex) -> Self:
+        ranking = self._ranking_index()
+        twin = super()._with_index(index)
+        twin._ranking = [] if ranking is None else [ranking]
+        return twin
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        super()._remap(new_ids, n_classes)
+        kept: list[ClassIndex] = self._ranking if isinstance(self._state, FrozenState) else []
+        self._ranking = [ranking.remap_classes(new_ids, n_classes) for ranking in kept]
+
+    def _model_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        ranking = self._ranking_index()
+        second = {} if ranking is None else prefixed("perceptrons/", index_arrays(ranking))
+        return super()._model_arrays() | second
+
+    def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        super()._restore_model(stored, n_edges, fitted)
+        section = stored.section("perceptrons/")
+        shape = self._state.n_features, self._state.n_classes
+        self._ranking = [index_from(section, *shape)] if len(section) else []
 
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
         indptr, features, weights = packed(self._state.by_class)
         seen = self._state.by_feature.heads["seen"].copy()
-        return {"indptr": indptr, "features": features, "weights": weights, "seen": seen}
+        own: dict[str, npt.NDArray[Any]] = {"indptr": indptr, "features": features, "weights": weights, "seen": seen}
+        return own | prefixed("perceptrons/", self._state.perceptrons.to_arrays())
 
     def _restored(self, arrays: Section, n_classes: int) -> UnweightedState:
         n_features = len(arrays.require("seen", np.int64))
         arrays.check_csr("indptr", "features", n_features)
         indptr, features = arrays.require("indptr", np.int64, (n_classes + 1,)), arrays["features"]
         weights = arrays.require("weights", np.float64, (len(features),))
-        return UnweightedState(n_features, n_classes, None, *_both_sides(indptr, features, weights, arrays["seen"]))
+        lists = _both_sides(indptr, features, weights, arrays["seen"])
+        perceptrons = pairs_from(arrays.section("perceptrons/"), n_features, n_classes)
+        return UnweightedState(n_features, n_classes, None, *lists, perceptrons)
 
 
 def _both_sides(indptr: Any, features: Any, weights: Any, seen: Any) -> tuple[EdgeLists, EdgeLists]:

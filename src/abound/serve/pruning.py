@@ -31,6 +31,11 @@ def prune_model(
     Model
         Ranks, but cannot learn.
     """
+    if not model.estimator._ranks_by_index():
+        raise ValueError(
+            f"{model.estimator.learner} ranks by several indexes, and prune cuts one: train it with members that keep "
+            "fewer weights"
+        )
     index = model.estimator.index_.prune(max_degree=max_degree, min_weight=min_weight, max_edges=max_edges)
     estimator = copy.copy(model.estimator)
     nothing = Section(Path(), "state/", {})
