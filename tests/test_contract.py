@@ -123,9 +123,18 @@ def test_include_and_exclude(estimator: Any) -> None:
 
 @every
 def test_a_silent_row_gets_the_most_frequent_class(estimator: Any) -> None:
-    model = clone(estimator).fit(X, Y)
     names, counts = np.unique(Y, return_counts=True)
-    assert model.predict(sp.csr_array((1, X.shape[1]))).tolist() == [names[counts.argmax()]]
+    last_first = {name: f"label {len(names) - i:02d}" for i, name in enumerate(names)}
+    model = clone(estimator).fit(X, [last_first[name] for name in Y])
+    silent, frequent = sp.csr_array((2, X.shape[1])), last_first[names[counts.argmax()]]
+    assert frequent != model.classes_[0]
+    assert model.predict(silent).tolist() == [frequent] * 2
+    labels = model.predict_topk(silent, k=4).labels[0].tolist()
+    assert labels[0] == frequent
+    assert labels.count(frequent) == 1
+    assert model.classes_[model.decision_function(silent).argmax(axis=1)].tolist() == [frequent] * 2
+    rest = model.predict_topk(silent, k=1, exclude=[frequent]).labels[0, 0]
+    assert rest != frequent
 
 
 @every

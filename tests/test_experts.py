@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import abound
 import naive_ensembles as naive
@@ -79,7 +80,7 @@ def test_ranking_equals_its_twin(data: st.DataObject) -> None:
     generalist.class_counts_ = np.arange(n_classes)[::-1] + 1
     generalist = generalist._with_index(ClassIndex.from_matrix(weights))
     model = ExpertsClassifier(top=top)
-    model.class_counts_, model._template = generalist.class_counts_, PAClassifier()
+    model._template = PAClassifier()
     team = Team(generalist, join_experts(experts))
     given_mask = None if allowed.all() else allowed
     ids, scores = model._rank_by(team, weight, as_rows(rows), n_classes, given_mask)
@@ -95,7 +96,7 @@ def test_ranking_equals_its_twin(data: st.DataObject) -> None:
         if len(ordered) > 1 and np.diff(ordered).min() < 1e-5:
             continue
         if not ranks.any():
-            assert ids[i, 0] == int(np.where(allowed, model.class_counts_, -1).argmax())
+            assert ids[i, 0] == int(np.where(allowed, generalist.class_counts_, -1).argmax())
             continue
         used = {c: twin for c, twin in twins.items() if ranks[c]}
         expected = naive.edge(first, used, x, top, weight, allowed)
@@ -255,6 +256,23 @@ def test_experts_that_a_kernel_must_not_see_are_refused(name: str, change: Any, 
 def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ExpertsClassifier(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [ExpertsClassifier(), CommitteeClassifier(n_seeds=2)], ids=repr)
+def test_an_interrupt_leaves_no_half_model(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn, calls = PAClassifier._learn, []
+
+    def interrupted(self: Any, examples: Any, first_pass: bool) -> Any:
+        calls.append(first_pass)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return learn(self, examples, first_pass)
+
+    monkeypatch.setattr(PAClassifier, "_learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 def test_rows_without_weight_do_not_count() -> None:

@@ -21,7 +21,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Kind, Labels, decode
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.reclass import Reclassing
-from abound.rank.topk import Ranking, rank_topk, score_all
+from abound.rank.topk import Ranking, rank_topk, score_all, silent_rows
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
 
@@ -139,7 +139,7 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n,) for two classes, else (n, n_classes)
-            A row that no feature votes for has the smallest positive number at the most frequent class.
+            In a row that no feature votes for, the most frequent class has the next larger number.
         """
         rows = self._rows(X)
         n_classes = len(self._classes)
@@ -217,21 +217,33 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         ranking = rank_topk(
             self.index_, rows, k, every_class=self.ranks_every_class, allowed=allowed, n_jobs=self.n_jobs
         )
-        if len(ranking.ids) and not self.ranks_every_class:
-            silent = ranking.ids[:, 0] < 0
-            ranking.ids[silent, 0] = self._most_frequent(allowed)
-            ranking.scores[silent & (ranking.ids[:, 0] >= 0), 0] = 0
+        frequent = self._most_frequent(allowed)
+        if not len(ranking.ids) or frequent < 0:
+            return ranking
+        if self.ranks_every_class:
+            silent = np.flatnonzero(silent_rows(self.index_, rows))
+            if len(silent):
+                others = ranking.ids[silent[0]]
+                ranking.ids[silent] = np.concatenate(([frequent], others[others != frequent]))[: len(others)]
+        else:
+            silent = np.flatnonzero(ranking.ids[:, 0] < 0)
+            ranking.ids[silent, 0], ranking.scores[silent, 0] = frequent, 0
         return ranking
 
     def _score_all(self, rows: Rows) -> Float32Array:
         return score_all(self.index_, rows)
 
     def _score_and_fill(self, rows: Rows) -> Float32Array:
-        """All scores; where none is positive but must be, the most frequent class gets the smallest such number."""
+        """All scores; where nothing votes, the most frequent class gets the next larger number."""
         scores = self._score_all(rows)
         if not self._ranks_any_score():
             silent = scores.max(axis=1, initial=0) <= 0
-            scores[silent, self._most_frequent(None)] = np.finfo(np.float32).tiny
+        elif self._ranks_by_index():
+            silent = silent_rows(self.index_, rows)
+        else:
+            return scores
+        frequent = self._most_frequent(None)
+        scores[silent, frequent] = np.nextafter(scores[silent, frequent], np.float32(np.inf))
         return scores
 
     def _ranks_any_score(self) -> bool:

@@ -155,15 +155,17 @@ class CommitteeClassifier(RankingClassifier):
             return train_run(*run, tuple(self.keep_passes), matrix, labels, weights, sample)
 
         members: list[RankingClassifier] = []
-        self.changes_, self.history_ = [], []
+        changes: list[list[float]] = []
+        history: list[dict[str, float]] = []
         with workers(self.n_jobs) as pool, track("train committee", len(runs)) as progress:
-            for number, (kept, changes, history) in enumerate(pool.map(train, runs)):
+            for number, (kept, differences, entries) in enumerate(pool.map(train, runs)):
                 members += kept
-                self.changes_.append(changes)
-                self.history_ += [entry | {"run": number} for entry in history]
+                changes.append(differences)
+                history += [entry | {"run": number} for entry in entries]
                 progress.advance()
         self._remember(labels)
         self._members, self._mean = members, []
+        self.changes_, self.history_ = changes, history
         return self
 
     @property

@@ -166,15 +166,18 @@ class ExpertsClassifier(RankingClassifier):
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
-        self._remember(labels)
         data = Data(rows, labels, weights)
         if not weights.all():
             data = data.take(np.flatnonzero(weights))
         generator = make_generator(self.random_state)
         self._template = clone(_or_pa(self.expert))
-        self.history_ = []
-        self.weight_ = self._choose(data, generator) if self.weight == "auto" else float(self.weight)
-        self.generalist_, self._experts = self._train(data, generator, self.weight_ > 0)
+        history = self._try_weights(data, generator) if self.weight == "auto" else []
+        # The best one, the smaller of equals; without rows to try them on the generalist alone.
+        best = max(history, key=lambda entry: (entry["R1"], -entry["weight"]), default={"weight": 0.0})
+        weight = best["weight"] if self.weight == "auto" else float(self.weight)
+        self.generalist_, self._experts = self._train(data, generator, weight > 0)
+        self.weight_, self.history_ = weight, history
+        self._remember(labels)
         return self
 
     @property
@@ -208,18 +211,17 @@ class ExpertsClassifier(RankingClassifier):
             check_number("weight", self.weight, 0)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
 
-    def _choose(self, data: Data, generator: np.random.Generator) -> float:
-        """The weight with the best R1 on held-out rows, the smaller of equals."""
+    def _try_weights(self, data: Data, generator: np.random.Generator) -> list[dict[str, float]]:
+        """R1 of each candidate on held-out rows; nothing if there are too few rows to hold any out."""
         n_held = int(self.validation_fraction * data.rows.n_rows)
         if n_held == 0:
-            return 0.0
+            return []
         shuffled = generator.permutation(data.rows.n_rows)
         held = data.take(np.sort(shuffled[:n_held]))
         team = self._train(data.take(np.sort(shuffled[n_held:])), generator, True)
-        for weight in WEIGHTS:
-            ids = self._rank_by(team, weight, held.rows, 1, None).ids
-            self.history_.append({"weight": weight, "R1": recall(true_ranks(ids, held.labels), 1)})
-        return max(self.history_, key=lambda entry: (entry["R1"], -entry["weight"]))["weight"]
+        rankings = [self._rank_by(team, weight, held.rows, 1, None).ids for weight in WEIGHTS]
+        recalls = [recall(true_ranks(ids, held.labels), 1) for ids in rankings]
+        return [{"weight": weight, "R1": found} for weight, found in zip(WEIGHTS, recalls, strict=True)]
 
     def _train(self, data: Data, generator: np.random.Generator, with_experts: bool) -> Team:
         """Train the generalist on all rows and on all folds but one, then the experts that its mistakes call for."""
@@ -258,7 +260,7 @@ class ExpertsClassifier(RankingClassifier):
         seen = generalist._view(rows)
         if weight == 0 or not experts.n_experts:
             return generalist._rank(seen, k, allowed)
-        index, n_classes = generalist.index_, len(self.class_counts_)
+        index, n_classes = generalist.index_, len(generalist.class_counts_)
         ids = np.full((rows.n_rows, min(k, n_classes)), -1, dtype=np.int32)
         scores = np.full(ids.shape, -np.inf, dtype=np.float32)
         expert_rows = self._template._view(rows)
@@ -282,7 +284,7 @@ class ExpertsClassifier(RankingClassifier):
             for done in pool.map(rank_span, spans(np.arange(rows.n_rows + 1), n_parts)):
                 progress.advance(done)
         silent = ids[:, 0] < 0
-        ids[silent, 0] = self._most_frequent(allowed)
+        ids[silent, 0] = generalist._most_frequent(allowed)
         scores[silent & (ids[:, 0] >= 0), 0] = 0
         return Ranking(ids, scores)
 

@@ -99,6 +99,28 @@ def _parts(index: ClassIndex, rows: Rows, n_workers: int) -> list[tuple[int, int
     return spans(rows.indptr, min(n_parts, rows.n_rows)) or [(0, rows.n_rows)]
 
 
+def silent_rows(index: ClassIndex, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Tell which rows have no feature that votes for any class.
+
+    Parameters
+    ----------
+    index : ClassIndex
+        The model.
+    rows : Rows
+        Rows over the index's features.
+
+    Returns
+    -------
+    bool array of shape (n,)
+        True where nothing votes.
+    """
+    first = rows.indptr[0]
+    votes = index.degrees[rows.indices[first : rows.indptr[-1]]] > 0
+    voting = np.concatenate(([0], np.cumsum(votes)))
+    silent: npt.NDArray[np.bool_] = voting[rows.indptr[1:] - first] == voting[rows.indptr[:-1] - first]
+    return silent
+
+
 def score_all(index: ClassIndex, rows: Rows) -> Float32Array:
     """Score every class of each row: dense, for few rows or few classes.
 

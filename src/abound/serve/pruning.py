@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
-from pathlib import Path
 
 from abound.learn.model import Model
-from abound.store import Section
 
 
 def prune_model(
@@ -31,13 +28,5 @@ def prune_model(
     Model
         Ranks, but cannot learn.
     """
-    if not model.estimator._ranks_by_index():
-        raise ValueError(
-            f"{model.estimator.learner} ranks by several indexes, and prune cuts one: train it with members that keep "
-            "fewer weights"
-        )
-    index = model.estimator.index_.prune(max_degree=max_degree, min_weight=min_weight, max_edges=max_edges)
-    estimator = copy.copy(model.estimator)
-    nothing = Section(Path(), "state/", {})
-    estimator._restore(index, nothing, index.n_edges, model.estimator._fitted_values())
-    return replace(model, estimator=estimator)
+    limits = {"max_degree": max_degree, "min_weight": min_weight, "max_edges": max_edges}
+    return replace(model, estimator=model.estimator._pruned(**limits))
