@@ -224,11 +224,11 @@ def roomier(lists: PrototypeLists, places: int, rows: int) -> PrototypeLists:
     Returns
     -------
     PrototypeLists
-        Arrays that are too short are copied into ones half as long again, so that this is seldom called.
+        Arrays that are too short are copied into longer ones, the arena into twice as long a one.
     """
     used, dense_used = lists.used.tolist()
     if used + places > len(lists.classes):
-        size = used + max(places, len(lists.classes) // 2)
+        size = used + max(places, len(lists.classes))
         lists = lists._replace(classes=longer_array(lists.classes, size), weights=longer_array(lists.weights, size))
     if dense_used + rows > len(lists.dense):
         lists = lists._replace(dense=longer_array(lists.dense, dense_used + max(rows, len(lists.dense) // 2, 16)))

@@ -34,6 +34,9 @@ from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choic
 BATCH = 64
 """Rows that are scored against the same weights; the result does not depend on it."""
 
+PARTS = 4
+"""Parts of a batch that a worker scores: more than one, so that none waits long for another."""
+
 SCORE_BYTES = 64 * 2**20
 """Scores of a batch take no more than this: with very many classes a batch has fewer rows."""
 
@@ -84,7 +87,7 @@ class PrototypeLearner(OnlineClassifier):
     """Columns before the classes: 1 if what all classes have in common is kept apart."""
 
     batch_size: ClassVar[int] = BATCH
-    dense_share: ClassVar[float] = 1 / 8
+    dense_share: ClassVar[float] = 1 / 4
     """A feature with weights for this share of the classes keeps a dense row."""
 
     @abstractmethod
@@ -184,8 +187,10 @@ class PrototypeLearner(OnlineClassifier):
                 *(rows.indptr, rows.indices, rows.data, examples.order, low, high, begin, lists, batch.scores)
             )
 
-        lengths = np.diff(rows.indptr)[examples.order[begin:end]] if pool.n_workers > 1 else np.ones(end - begin)
-        parts = spans(np.concatenate(([0], np.cumsum(lengths))), pool.n_workers) or [(0, end - begin)]
+        n_parts = 1 if pool.n_workers == 1 else PARTS * pool.n_workers
+        taken = examples.order[begin:end]
+        lengths = rows.indptr[taken + 1] - rows.indptr[taken]
+        parts = spans(np.concatenate(([0], np.cumsum(lengths))), n_parts) or [(0, end - begin)]
         for _ in pool.map(score, parts):
             pass
 
