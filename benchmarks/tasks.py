@@ -34,13 +34,57 @@ class Task(NamedTuple):
         return Task(self.X[train], self.y[train], self.X_test[test], self.y_test[test])
 
 
+class Parts(NamedTuple):
+    """A data set twice: for choosing, parts of its training rows held out; and for the final measurement.
+
+    Features are counted, and idf taken, on the rows that are learned from alone: words that occur twice in all rows,
+    but once in those, would else make the held-out rows look harder than the test rows are.
+    """
+
+    validation: list[Task]
+    final: Task
+
+    def shortened(self, n_rows: int) -> Parts:
+        """Return a random part of it, for a quick look."""
+        return Parts([task.shortened(n_rows) for task in self.validation[:1]], self.final.shortened(n_rows))
+
+
 def text_task(data: Path, name: str) -> Task:
     """Read a set of labelled texts, in its official parts, as unit vectors of tf-idf weights."""
     dataset = load_dataset(data / name)
-    train, test = dataset.train, dataset.part("test")
+    return vectorised(dataset.train, dataset.part("test"))
+
+
+def text_parts(data: Path, name: str, n_seeds: int) -> Parts:
+    """Read a set of labelled texts; for each seed another random tenth of the training rows is held out."""
+    dataset = load_dataset(data / name)
+    train: Any = dataset.train
+    splits = [next(repeated_splits(len(train), 1, 0.1, seed)) for seed in range(n_seeds)]
+    validation = [vectorised(train.take(kept), train.take(held)) for kept, held in splits]
+    return Parts(validation, vectorised(train, dataset.part("test")))
+
+
+def text_nine_tenths(data: Path, name: str) -> Parts:
+    """Read a set of labelled texts; nine tenths of its training rows are learned for choosing and in the end."""
+    dataset = load_dataset(data / name)
+    train: Any = dataset.train
+    kept, held = next(repeated_splits(len(train), 1, 0.1, 0))
+    vectorizer, final = vectorised_with(train.take(kept), dataset.part("test"))
+    held_out = train.take(held)
+    X_held = vectorizer.transform(held_out.text_bytes)
+    return Parts([final._replace(X_test=X_held, y_test=held_out.labels.to_y())], final)
+
+
+def vectorised(train: Any, test: Any) -> Task:
+    """Turn documents into unit vectors of tf-idf weights."""
+    return vectorised_with(train, test)[1]
+
+
+def vectorised_with(train: Any, test: Any) -> tuple[TextVectorizer, Task]:
+    """Turn documents into unit vectors of tf-idf weights, and return what did."""
     vectorizer = TextVectorizer(token_pattern=r"\w+", min_df=2)
     X = vectorizer.fit_transform(train.text_bytes)
-    return Task(X, train.labels.to_y(), vectorizer.transform(test.text_bytes), test.labels.to_y())
+    return vectorizer, Task(X, train.labels.to_y(), vectorizer.transform(test.text_bytes), test.labels.to_y())
 
 
 def austen_sentences(data: Path) -> Sentences:
@@ -51,8 +95,35 @@ def austen_sentences(data: Path) -> Sentences:
 def austen_task(sentences: Sentences, seed: int) -> Task:
     """Hold out a random tenth of the words; features are counted on the others."""
     train, test = next(repeated_splits(len(sentences.words), 1, 0.1, seed))
+    return windowed(sentences, train, test)
+
+
+def austen_parts(data: Path) -> Parts:
+    """Hold out a random tenth of the words, and for choosing a random tenth of the others."""
+    sentences = austen_sentences(data)
+    train, test = next(repeated_splits(len(sentences.words), 1, 0.1, 0))
+    kept, held = next(repeated_splits(len(train), 1, 0.1, 0))
+    return Parts([windowed(sentences, train[kept], train[held])], windowed(sentences, train, test))
+
+
+def windowed(sentences: Sentences, train: Any, test: Any) -> Task:
+    """Describe words by their neighbours."""
     windows = word_windows(sentences, train_rows=train)
     return Task(windows.X[train], windows.y[train], windows.X[test], windows.y[test])
+
+
+def learn_and_validate(learner: Any, task: Task, **options: Any) -> Any:
+    """Learn a task's rows; the history has R1 on its test rows after each pass."""
+    n_train = task.X.shape[0]
+
+    class Validating(learner):  # type: ignore[misc]
+        """The learner, with the rows to hold out given instead of drawn."""
+
+        def _hold_out(self, n_rows: int, generator: Any) -> tuple[Any, Any]:
+            return np.arange(n_train), np.arange(n_train, n_rows)
+
+    model = Validating(**options)
+    return model.fit(sp.vstack((task.X, task.X_test), format="csr"), np.concatenate((task.y, task.y_test)))
 
 
 def measure(model: Any, X: Any, y: Any) -> dict[str, float]:
