@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -19,6 +19,9 @@ SAMPLE_TEXTS, MOST_TEXTS = 16, 1 << 15
 END = b"\xff"
 """A byte that no text holds, to join texts with."""
 
+SMALL_BYTES = 1 << 18
+"""Texts of fewer bytes in all are read by one thread: handing them to another takes about as long."""
+
 
 class Block(NamedTuple):
     """Some texts.
@@ -33,6 +36,27 @@ class Block(NamedTuple):
 
     texts: TextBytes
     token_ptr: npt.NDArray[np.int64] | None
+
+
+def is_small(texts: Any) -> bool:
+    """Tell whether texts are so few or short that a second thread would cost more than it saves.
+
+    Parameters
+    ----------
+    texts : iterable of str, or TextBytes
+        The texts; of a sequence some are looked at.
+
+    Returns
+    -------
+    bool
+        False where the size cannot be told.
+    """
+    if isinstance(texts, TextBytes):
+        return texts.n_bytes < SMALL_BYTES
+    if not isinstance(texts, Sequence):
+        return False
+    step = max(1, len(texts) // SAMPLE_TEXTS)
+    return step * sum(len(text) for text in texts[::step] if isinstance(text, str)) < SMALL_BYTES
 
 
 def make_blocks(texts: Any, reading: Reading, n_workers: int = 1) -> Iterator[Block]:

@@ -8,8 +8,9 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from abound.distribute import Workers, workers
+from abound.distribute import Workers, count_workers, workers
 from abound.read.textbytes import TextBytes
+from abound.vectorise.blocks import is_small
 from abound.vectorise.counting import Corpus, read_corpus, weigh_corpus, weigh_texts
 from abound.vectorise.known import KnownFeatures
 from abound.vectorise.lexicon import Buckets, Coder, Lexicon
@@ -153,7 +154,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
             make_limits(self)
             self._know(HashedVocabulary(self.hashing or 0, self._reading(raw_documents).stop_words))
         else:
-            with workers(self.n_jobs) as pool:
+            with workers(self._jobs(raw_documents)) as pool:
                 self._learn(raw_documents, pool, keeps_counts=self.max_features is not None)
         return self
 
@@ -175,7 +176,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         if self._is_stateless():
             return self.fit(raw_documents).transform(raw_documents)
         weighting = make_weighting(self)
-        with workers(self.n_jobs) as pool:
+        with workers(self._jobs(raw_documents)) as pool:
             corpus, features = self._learn(raw_documents, pool, keeps_counts=True)
             return weigh_corpus(corpus, features, weighting, pool)
 
@@ -196,7 +197,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         reading = self._reading(raw_documents)
         known = self._known(reading)
         weighting, features = make_weighting(self), known.features
-        with workers(self.n_jobs) as pool:
+        with workers(self._jobs(raw_documents)) as pool:
             return weigh_texts(raw_documents, reading, known.coder, features, weighting, pool)
 
     def partial_fit(self, raw_documents: Texts, y: Any = None) -> TextVectorizer:
@@ -220,7 +221,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         if not hasattr(self, "_vocabulary") or self._is_stateless():
             return self.fit(raw_documents)
         limits = make_limits(self)
-        with workers(self.n_jobs) as pool:
+        with workers(self._jobs(raw_documents)) as pool:
             corpus = self._read(raw_documents, self._reading(raw_documents), pool, keeps_counts=False)
         if isinstance(self._vocabulary, Vocabulary):
             self._vocabulary.grow(corpus, limits, use_idf=self.use_idf, is_smooth=self.smooth_idf)
@@ -228,6 +229,11 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
             self._vocabulary.grow(corpus, is_smooth=self.smooth_idf)
         self._names = None
         return self
+
+    def _jobs(self, raw_documents: Texts) -> int | None:
+        """How many threads the texts are worth; ``n_jobs`` is checked all the same."""
+        count_workers(self.n_jobs)
+        return None if is_small(raw_documents) else self.n_jobs
 
     def spans(self, text: str, features: Collection[int]) -> list[tuple[int, int, int]]:
         """Find the places in a text where features stand, to highlight them.
