@@ -243,7 +243,10 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         else:
             return scores
         frequent = self._most_frequent(None)
-        scores[silent, frequent] = np.nextafter(scores[silent, frequent], np.float32(np.inf))
+        level = scores[silent, frequent]
+        # Above 0 the next number would be subnormal, which some processors take for 0.
+        above = np.where(level == 0, np.finfo(np.float32).tiny, np.nextafter(level, np.float32(np.inf)))
+        scores[silent, frequent] = above
         return scores
 
     def _ranks_any_score(self) -> bool:
