@@ -309,3 +309,12 @@ def test_ema_follows_a_drift_that_feature_focus_resists() -> None:
     ff = FeatureFocusClassifier(margin=np.inf, shuffle=False).fit(X, y)
     assert ema.predict([[1]]).tolist() == ["new"]
     assert ff.predict([[1]]).tolist() == ["old"]
+
+
+@pytest.mark.parametrize("make", [FeatureFocusClassifier, EMAClassifier, OOZClassifier, UnweightedIndexClassifier])
+def test_a_negative_value_does_not_vote_against_a_class(make: Any) -> None:
+    X = np.array([[1.0, 0.0], [0.0, 1.0]] * 30)
+    model = make().fit(X, ["left", "right"] * 30)
+    with_negative, without = model.predict_topk([[0.5, -1.0]], 2), model.predict_topk([[0.5, 0.0]], 2)
+    np.testing.assert_array_equal(with_negative.labels, without.labels)
+    np.testing.assert_array_equal(with_negative.scores, without.scores)

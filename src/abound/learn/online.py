@@ -15,6 +15,7 @@ import numpy.typing as npt
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
+from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
 from abound.measure.places import true_ranks
@@ -360,7 +361,7 @@ class OnlineClassifier(RankingClassifier):
             )
 
     def _view(self, rows: Rows) -> Rows:
-        return split_negative(rows) if self.negative == "split" else rows
+        return split_negative(rows) if self.negative == "split" else ignore_negative(rows)
 
     def _width_of_view(self, n_features: int) -> int:
         return 2 * n_features if self.negative == "split" else n_features

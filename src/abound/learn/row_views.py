@@ -34,6 +34,24 @@ def take_rows(rows: Rows, wanted: npt.NDArray[np.int64]) -> Rows:
     )
 
 
+def ignore_negative(rows: Rows) -> Rows:
+    """Return the rows with 0 for every negative value, so that it neither votes nor speaks against a class.
+
+    Parameters
+    ----------
+    rows : Rows
+        Values of any sign.
+
+    Returns
+    -------
+    Rows
+        The same rows if none of their values is negative.
+    """
+    if not (rows.data < 0).any():
+        return rows
+    return rows._replace(data=frozen(np.maximum(rows.data, 0), np.float32))
+
+
 def split_negative(rows: Rows) -> Rows:
     """Make two features of one, ``max(v, 0)`` at 2f and ``max(-v, 0)`` at 2f + 1 (JMLR 2009, footnote 3).
 
