@@ -64,17 +64,6 @@ def text_parts(data: Path, name: str, n_seeds: int) -> Parts:
     return Parts(validation, vectorised(train, dataset.part("test")))
 
 
-def text_nine_tenths(data: Path, name: str) -> Parts:
-    """Read a set of labelled texts; nine tenths of its training rows are learned for choosing and in the end."""
-    dataset = load_dataset(data / name)
-    train: Any = dataset.train
-    kept, held = next(repeated_splits(len(train), 1, 0.1, 0))
-    vectorizer, final = vectorised_with(train.take(kept), dataset.part("test"))
-    held_out = train.take(held)
-    X_held = vectorizer.transform(held_out.text_bytes)
-    return Parts([final._replace(X_test=X_held, y_test=held_out.labels.to_y())], final)
-
-
 def vectorised(train: Any, test: Any) -> Task:
     """Turn documents into unit vectors of tf-idf weights."""
     return vectorised_with(train, test)[1]

@@ -133,14 +133,34 @@ def test_mmp_equals_its_twin(data: st.DataObject) -> None:
         gaps = [abs(scores[r] - scores[c]) for r in ids for c in range(len(known)) if c not in ids]
         near_tie |= any(1e-12 < gap < 1e-5 for gap in gaps)
         twin.learn(x, ids)
-    if not near_tie and not _has_rounded_tie(X, labels, known, pairs):
+    # With three classes or more, thirds do not add up alike in float32, and a tie on paper may be broken by rounding:
+    # the next test goes step by step instead.
+    if not near_tie and (pairs == "max" or len(known) == 2):
         expected = twin.mean() if average else twin.weights
         np.testing.assert_allclose(dense_weights(model), expected, atol=1e-4)
 
 
-def _has_rounded_tie(X: Any, labels: Any, known: Any, pairs: str) -> bool:
-    """Thirds do not add up alike in float32: a tie that is exact on paper may be broken by rounding."""
-    return pairs == "all" and len(known) > 2
+@pytest.mark.parametrize("seed", range(4))
+def test_each_step_of_mmp_is_that_of_its_twin(seed: int) -> None:
+    """From the weights as they stand, with several labels a row; rows with a near-tie prove nothing and are counted."""
+    X, y = make_rows(seed, n=80, n_classes=7)
+    model = MMPClassifier(average=False)
+    compared = 0
+    for i in range(80):
+        labels = sorted({int(y[i]), int(y[(i * 7) % 80])})
+        before = dense_weights(model).astype(np.float64) if i else np.zeros((X.shape[1], 7))
+        x = X[[i]].toarray()[0].astype(np.float64)
+        model.partial_fit(X[[i]], [labels], classes=range(7))
+        scores = x @ before
+        gaps = [abs(scores[r] - scores[c]) for r in labels for c in range(7) if c not in labels]
+        if i and min(gaps) < 1e-5:
+            continue
+        twin = naive.MMP(X.shape[1], 7, "all")
+        twin.weights = before.copy()
+        twin.learn(x, labels)
+        np.testing.assert_allclose(dense_weights(model), twin.weights, atol=1e-5)
+        compared += 1
+    assert compared > 40
 
 
 def test_mmp_moves_all_wrongly_ordered_pairs() -> None:
