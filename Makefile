@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 CODE := src tests benchmarks examples docs/img
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint docs bench clean
+.PHONY: help demo test test-full fuzz lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: $(VENV)/.dev ## the tests and the examples in docstrings
 
 test-full: test ## the same, then the long runs and the property tests with many more cases
 	ABOUND_TEST_PROFILE=full $(PYTEST) -m "long or hypothesis"
+
+fuzz: $(VENV)/.dev ## the property tests with new random cases each time
+	ABOUND_TEST_PROFILE=fuzz $(PYTEST) -m hypothesis
 
 lint: $(VENV)/.dev ## style, types, import layers, spelling
 	$(BIN)/ruff check $(CODE)

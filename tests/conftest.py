@@ -1,4 +1,4 @@
-"""How much the property tests try: little by default, much in `make test-full`. Small texts are shared out too."""
+"""How much the property tests try: little by default, much in `make test-full`, ever new cases in `make fuzz`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, settings
 from abound.vectorise import blocks
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=QUIET)
-settings.register_profile("full", max_examples=300, deadline=None, suppress_health_check=QUIET)
+# The gate tries the same cases each time, so that a red run is about the change; `make fuzz` looks for new ones.
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True, suppress_health_check=QUIET)
+settings.register_profile("full", max_examples=300, deadline=None, derandomize=True, suppress_health_check=QUIET)
+settings.register_profile("fuzz", max_examples=1000, deadline=None, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("ABOUND_TEST_PROFILE", "quick"))
 
 # Tests have little text; it must still go through as many threads as they ask for.

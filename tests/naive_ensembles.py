@@ -45,7 +45,7 @@ def standardise(values: Any) -> Any:
 def edge(scores: Any, experts: dict[int, tuple[list[int], Any]], x: Any, top: int, weight: float, allowed: Any) -> Any:
     """Scores of a row after EDGE: experts by class, each with its group and its weights, features × group.
 
-    Returns the scores of all classes, and which ones are in a group that was asked.
+    Returns the scores of all classes, and how far the opinions of the experts lie apart.
     """
     classes = np.flatnonzero(allowed)
     final = np.full(len(scores), -np.inf)
@@ -58,10 +58,10 @@ def edge(scores: Any, experts: dict[int, tuple[list[int], Any]], x: Any, top: in
                 if allowed[member]:
                     opinions.setdefault(member, []).append(float(score))
     asked = sorted(opinions)
+    means = np.array([np.mean(opinions[c]) for c in asked] or [0.0])
     if asked:
-        means = np.array([np.mean(opinions[c]) for c in asked])
         final[asked] += weight * standardise(means)
-    return final
+    return final, np.ptp(means)
 
 
 def first_weight(f: int, c: int, j: int) -> float:

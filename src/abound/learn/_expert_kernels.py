@@ -13,6 +13,8 @@ import numpy as np
 from abound.compiled import kernel
 from abound.rank._topk_kernels import UNTOUCHED, comes_before, offer, score_row, sort_heap
 
+FLAT = 1e-10
+
 
 @kernel
 def keep_ranked(score: Any, touched: Any, n_touched: int, allowed: Any, every_class: bool) -> Any:
@@ -137,7 +139,9 @@ def rank_with_experts(
             group_mean += total[c] / n_grouped
         for t in range(n_grouped):
             group_square += (total[grouped[t]] - group_mean) ** 2 / n_grouped
-        factor = weight * deviation / np.sqrt(group_square) if group_square > 0 else 0.0
+        # Opinions that differ by rounding only say nothing: standardised, noise would count as much as a real opinion.
+        differ = group_square > FLAT * (group_mean * group_mean + group_square)
+        factor = weight * deviation / np.sqrt(group_square) if differ else 0.0
         for t in range(n_grouped):
             c = grouped[t]
             if score[c] == UNTOUCHED:
