@@ -5,18 +5,23 @@ DATA ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Beside the corrections that people make; `make clean` leaves both.
+SERVED := $(VENV)/served/icd10.safetensors
 PYTEST := $(BIN)/python -m pytest
 # Python alone: ruff would also reformat the examples in Markdown, where comments are aligned.
 CODE := src tests benchmarks examples docs/img
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full fuzz lint docs bench clean
+.PHONY: help demo serve test test-full fuzz lint docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo ## train a few learners on diagnosis codes and print one table
 	$(BIN)/abound demo
+
+serve: $(VENV)/.serve $(SERVED) ## serve a model of diagnosis codes that learns from corrections, with a page
+	$(BIN)/abound serve $(SERVED) --learn --open
 
 test: $(VENV)/.dev ## the tests and the examples in docstrings
 	$(PYTEST) -m "not long"
@@ -52,6 +57,15 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) --editable ".[demo]"
 	@touch $@
 
+$(VENV)/.serve: pyproject.toml | $(BIN)/python
+	$(PIP) --editable ".[demo,serve]"
+	@touch $@ $(VENV)/.demo
+
+# The last weights of PA react to one example at once, averages hardly do.
+$(SERVED): | $(VENV)/.serve
+	@mkdir -p $(@D)
+	$(BIN)/abound train builtin:icd10 --learner pa --set average=false --jobs -1 --model $@
+
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) --editable ".[dev]"
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.serve

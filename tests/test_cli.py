@@ -79,7 +79,7 @@ def test_every_learner_goes_all_the_way(learner: str, texts: Path, tmp_path: Pat
     assert measures["R5"] == 1 or learner != "frequency"
     assert measures["R1"] > (0.1 if learner == "frequency" else 0.7)
     assert len(run("predict", path, texts, "-k", 3).stdout.splitlines()) == 120
-    assert run_json("inspect", path)["learner"] == learner
+    assert run_json("inspect", path)["learner"] == LEARNERS[learner].learner
     run("explain", path, "green leaf")
     run("prune", path, "--max-degree", 1, "--output", tmp_path / "pruned")
     assert (tmp_path / "pruned").stat().st_size <= path.stat().st_size

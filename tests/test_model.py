@@ -10,7 +10,7 @@ import pytest
 
 import abound
 from abound import FeatureFocusClassifier, IndependentClassifier, Model, Taxonomy, TextVectorizer
-from abound.learn.registry import LEARNERS, make_learner
+from abound.learn.registry import LEARNERS, VARIANTS, make_learner
 from abound.store import ModelFileError, open_arrays, save_arrays
 
 TEXTS = ["green tea", "black tea with milk", "black coffee", "milk coffee", "orange juice", "apple juice"]
@@ -130,7 +130,9 @@ def test_parameters_that_json_cannot_hold_are_refused(tmp_path: Path) -> None:
 
 def test_learners_are_made_by_name() -> None:
     assert isinstance(make_learner("ff", margin=0.5), FeatureFocusClassifier)
-    assert all(name == learner.learner for name, learner in LEARNERS.items())
+    assert all(name == learner.learner or name in VARIANTS for name, learner in LEARNERS.items())
+    assert make_learner("lr").loss == make_learner("hr-lr").loss == "logistic"
+    assert make_learner("lr", loss="hinge").loss == "hinge"
     with pytest.raises(ValueError, match="no learner is called 'nobody'; there are ff"):
         make_learner("nobody")
     with pytest.raises(ValueError, match=r"ff has no parameter 'speed'; it has .*passes"):

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import naive_prototypes as naive
 from abound import MMPClassifier, PAClassifier, PerceptronClassifier
 from abound.labels import encode
+from abound.learn import _batch_kernels, _prototype_lists, prototype
 from abound.learn import _prototype_kernels as kernels
-from abound.learn._prototype_lists import find_two
-from abound.learn.prototype_parts import repeated_rows
+from abound.learn._prototype_lists import empty_lists, find_two, widened
+from abound.learn.prototype_parts import make_batch, repeated_rows
 from generate import labels_for, make_rows, sparse_rows
 
 # Steps of eighths and weights of small whole numbers keep float32 exact, so that ties are ties on both sides.
@@ -110,6 +111,48 @@ def test_threads_change_no_bit_of_the_weights(make: Any) -> None:
     for other in (two, three):
         np.testing.assert_array_equal(one.index_.classes, other.index_.classes)
         np.testing.assert_array_equal(one.index_.weights.view(np.int32), other.index_.weights.view(np.int32))
+
+
+@pytest.mark.parametrize("make", [PAClassifier, MMPClassifier])
+@pytest.mark.parametrize("setting", [("REGION", 1), ("id_type", lambda _: np.int32)])
+def test_how_weights_are_kept_changes_none(make: Any, setting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room that runs out at every step, class ids of four bytes where two would do."""
+    X, y = make_rows(5, n=300, n_classes=80)
+    one = make(passes=2, n_jobs=2).fit(X, y)
+    monkeypatch.setattr(_prototype_lists, *setting)
+    other = make(passes=2, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.index_.classes, other.index_.classes)
+    np.testing.assert_array_equal(one.index_.weights.view(np.int32), other.index_.weights.view(np.int32))
+
+
+def test_averages_may_be_added_up_before_a_pass_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_rows(5, n=300, n_classes=80)
+    one = PAClassifier(passes=2).fit(X, y)
+    monkeypatch.setattr(prototype, "BOOK_CHANGES", 50)
+    other = PAClassifier(passes=2).fit(X, y)
+    np.testing.assert_allclose(dense_weights(one), dense_weights(other), atol=1e-6)
+
+
+def test_class_ids_take_more_bytes_once_there_are_many_classes() -> None:
+    lists = empty_lists(3, 65_536)
+    assert lists.classes.dtype == np.uint16
+    assert widened(lists, 3, 65_537).classes.dtype == np.int32
+
+
+@given(data=st.data())
+def test_products_of_rows_equal_their_twin(data: st.DataObject) -> None:
+    rows = data.draw(sparse_rows())
+    n = rows.shape[0]
+    order = np.array(data.draw(st.permutations(range(n))), dtype=np.int64)
+    products = np.full((n, n), 7, dtype=np.float32)
+    batch = make_batch(max(n, 1), 2, 2, rows.shape[1], rows.nnz)
+    for _ in range(2):
+        _batch_kernels.multiply_rows(
+            rows.indptr.astype(np.int64), rows.indices, rows.data, order, 0, n, batch.met, products
+        )
+    expected = rows.toarray()[order] @ rows.toarray()[order].T
+    earlier = np.tril_indices(n, -1)
+    np.testing.assert_allclose(products[earlier], expected[earlier], atol=1e-5)
 
 
 @given(data=st.data())
@@ -220,13 +263,15 @@ def test_random_first_weights_that_would_not_fit_are_refused(monkeypatch: pytest
 
 
 @given(
-    classes=st.lists(st.integers(0, 400), unique=True, max_size=200),
-    c=st.integers(0, 400),
-    d=st.integers(0, 400),
+    seed=st.integers(0, 1000),
+    n=st.sampled_from([0, 1, 7, 200, 1023, 1024, 1025, 3000]),
+    c=st.integers(0, 3500),
+    d=st.integers(0, 3500),
+    dtype=st.sampled_from([np.uint16, np.int32]),
 )
-def test_find_two(classes: list[int], c: int, d: int) -> None:
-    array = np.array(classes, dtype=np.int32)
-    found = find_two(array, np.int32(c), np.int32(d))
+def test_find_two(seed: int, n: int, c: int, d: int, dtype: Any) -> None:
+    classes = np.random.default_rng(seed).permutation(3500)[:n].tolist()
+    found = find_two(np.array(classes, dtype=dtype), np.int32(c), np.int32(d))
     assert found == tuple(classes.index(label) if label in classes else -1 for label in (c, d))
 
 

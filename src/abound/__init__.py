@@ -20,6 +20,12 @@ _HOMES = {
     "PerceptronClassifier": "abound.learn.perceptron",
     "CommitteeClassifier": "abound.learn.committee",
     "ExpertsClassifier": "abound.learn.experts",
+    "LinearClassifier": "abound.learn.linear",
+    "RecursiveClassifier": "abound.learn.recursive",
+    "TopDownClassifier": "abound.learn.top_down",
+    "PathSVMClassifier": "abound.learn.path_svm",
+    "OrthogonalTransferClassifier": "abound.learn.orthogonal_transfer",
+    "HierarchicalBayesClassifier": "abound.learn.hierarchical_bayes",
     "ClassIndex": "abound.index.class_index",
     "Model": "abound.learn.model",
     "load": "abound.learn.model",
@@ -34,12 +40,18 @@ if TYPE_CHECKING:
     from abound.learn.experts import ExpertsClassifier
     from abound.learn.feature_focus import FeatureFocusClassifier
     from abound.learn.frequency import FrequencyClassifier
+    from abound.learn.hierarchical_bayes import HierarchicalBayesClassifier
     from abound.learn.independent import IndependentClassifier
+    from abound.learn.linear import LinearClassifier
     from abound.learn.mmp import MMPClassifier
     from abound.learn.model import Model, load
     from abound.learn.ooz import OOZClassifier
+    from abound.learn.orthogonal_transfer import OrthogonalTransferClassifier
     from abound.learn.pa import PAClassifier
+    from abound.learn.path_svm import PathSVMClassifier
     from abound.learn.perceptron import PerceptronClassifier
+    from abound.learn.recursive import RecursiveClassifier
+    from abound.learn.top_down import TopDownClassifier
     from abound.learn.unweighted import UnweightedIndexClassifier
     from abound.read.taxonomy import Taxonomy
     from abound.vectorise.text import TextVectorizer
@@ -56,6 +68,12 @@ __all__ = [
     "PerceptronClassifier",
     "CommitteeClassifier",
     "ExpertsClassifier",
+    "LinearClassifier",
+    "RecursiveClassifier",
+    "TopDownClassifier",
+    "PathSVMClassifier",
+    "OrthogonalTransferClassifier",
+    "HierarchicalBayesClassifier",
     "ClassIndex",
     "Model",
     "load",

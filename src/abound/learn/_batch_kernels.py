@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.learn._prototype_lists import SPARSE, add_two, make_dense, reserve, room_needed
+from abound.learn._prototype_lists import LINE, SPARSE, add_two, fetch, fetch_dense, fetch_list
 
 SEGMENT = 2048
-"""Classes whose dense weights are read for all rows of a batch before the next: they stay in the cache."""
+"""Classes whose dense weights are read for all rows of a part before the next: they stay in the cache."""
 
 
 @kernel
@@ -42,10 +42,23 @@ def add_dense(dense: Any, rows: Any, values: Any, n: int, low: int, high: int, s
 
 
 @kernel
-def add_sparse(classes: Any, weights: Any, x: Any, score: Any) -> None:
-    """Add sparse weights × a value to a row's scores."""
-    for e in range(len(classes)):
-        score[np.uint32(classes[e])] += x * weights[e]
+def add_sparse(
+    classes: Any, weights: Any, low: int, high: int, x: Any, next_low: int, next_high: int, score: Any
+) -> None:
+    """Add a list's weights × a value to a row's scores; the next list is brought near meanwhile."""
+    own, own_weights = classes[low:high], weights[low:high]
+    n_lines = len(own) // LINE
+    for line in range(n_lines):
+        begin = line * LINE
+        if next_low + begin < next_high:
+            fetch(classes, next_low + begin, next_low + begin + 1)
+            fetch(weights, next_low + begin, next_low + begin + 1)
+        for e in range(begin, begin + LINE):
+            score[np.uint32(own[e])] += x * own_weights[e]
+    for e in range(n_lines * LINE, len(own)):
+        score[np.uint32(own[e])] += x * own_weights[e]
+    fetch(classes, next_low + n_lines * LINE, next_high)
+    fetch(weights, next_low + n_lines * LINE, next_high)
 
 
 @kernel
@@ -60,22 +73,28 @@ def score_rows(
     dense_rows = np.empty((end - begin, most), dtype=np.int32)
     dense_values = np.empty((end - begin, most), dtype=np.float32)
     n_dense = np.zeros(end - begin, dtype=np.int64)
+    starts, ends = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
+    values = np.empty(most, dtype=np.float32)
     for place in range(begin, end):
         i = order[place]
         score = out[place - first]
         score[:] = 0
-        n = 0
+        n, n_lists = 0, 0
         for p in range(indptr[i], indptr[i + 1]):
             head = lists.heads[indices[p]]
-            x = data[p]
             if head.row != SPARSE:
                 dense_rows[place - begin, n] = head.row
-                dense_values[place - begin, n] = x
+                dense_values[place - begin, n] = data[p]
                 n += 1
-                continue
-            end_of_list = head.start + head.degree
-            add_sparse(lists.classes[head.start : end_of_list], lists.weights[head.start : end_of_list], x, score)
+            else:
+                starts[n_lists], ends[n_lists] = head.start, head.start + head.degree
+                values[n_lists] = data[p]
+                n_lists += 1
         n_dense[place - begin] = n
+        starts[n_lists] = ends[n_lists] = 0
+        for k in range(n_lists):
+            after = starts[k + 1], ends[k + 1]
+            add_sparse(lists.classes, lists.weights, starts[k], ends[k], values[k], after[0], after[1], score)
     for low in range(0, n_classes, SEGMENT):
         high = min(low + SEGMENT, n_classes)
         for j in range(end - begin):
@@ -83,70 +102,48 @@ def score_rows(
 
 
 @kernel
-def correct_scores(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    order: Any,
-    first: int,
-    place: int,
-    change_indptr: Any,
-    change_classes: Any,
-    changes: Any,
-    values: Any,
-    score: Any,
+def multiply_rows(
+    indptr: Any, indices: Any, data: Any, order: Any, begin: int, end: int, met: Any, products: Any
 ) -> None:
-    """Add to a row's scores what the earlier updates of its batch give it; ``values`` is the row spread out, or all 0.
+    """Write the products x_j · x_u of each row of a batch with the earlier ones to ``products[j, u]``.
 
-    The changes of the batch's row ``u`` are ``changes[change_indptr[u]:change_indptr[u + 1]]``.
+    Only pairs of rows that share a feature are looked at: ``met`` lists, for each feature, the rows that had it so far.
     """
-    i = order[place]
-    spread = False
-    for u in range(place - first):
-        low, high = change_indptr[u], change_indptr[u + 1]
-        if low == high:
-            continue
-        if not spread:
-            for p in range(indptr[i], indptr[i + 1]):
-                values[indices[p]] = data[p]
-            spread = True
-        earlier = order[first + u]
-        product = np.float32(0)
-        for p in range(indptr[earlier], indptr[earlier + 1]):
-            product += data[p] * values[indices[p]]
-        if product != 0:
-            for q in range(low, high):
-                score[change_classes[q]] += changes[q] * product
-    if spread:
+    for place in range(begin, end):
+        for p in range(indptr[order[place]], indptr[order[place] + 1]):
+            met.lists[indices[p], 1] = 0
+    for place in range(begin, end):
+        for p in range(indptr[order[place]], indptr[order[place] + 1]):
+            met.lists[indices[p], 1] += 1
+    n_entries = 0
+    for place in range(begin, end):
+        i = order[place]
+        product = products[place - begin]
+        product[:] = 0
         for p in range(indptr[i], indptr[i + 1]):
-            values[indices[p]] = 0
+            entry = met.lists[indices[p]]
+            if entry[1] > 0:
+                entry[0] = n_entries
+                n_entries += entry[1]
+                entry[1] = 0
+            x, low, high = data[p], entry[0], entry[0] - entry[1]
+            for n in range(low, high):
+                product[met.rows[n]] += x * met.values[n]
+            met.rows[high], met.values[high] = place - begin, x
+            entry[1] -= 1
 
 
 @kernel
-def reserve_room(
-    indptr: Any, indices: Any, order: Any, first: int, end: int, change_indptr: Any, dense_at: int, lists: Any
-) -> Any:
-    """Give every list that rows ``order[first:end]`` change room for it; return the place where the arena ran out.
+def correct_scores(j: int, change_indptr: Any, change_classes: Any, changes: Any, products: Any, score: Any) -> None:
+    """Add to the scores of the batch's row ``j`` what the updates of its earlier rows give it.
 
-    Lists with many classes become dense first. ``change_indptr`` begins with the row at ``first``.
+    The changes of row ``u`` are ``changes[change_indptr[u]:change_indptr[u + 1]]``.
     """
-    for place in range(first, end):
-        extra = change_indptr[place - first + 1] - change_indptr[place - first]
-        if extra == 0:
-            continue
-        i = order[place]
-        places, rows = room_needed(lists, indices, indptr[i], indptr[i + 1], extra, dense_at)
-        if lists.used[0] + places > len(lists.classes) or lists.used[1] + rows > len(lists.dense):
-            return place
-        for p in range(indptr[i], indptr[i + 1]):
-            head = lists.heads[indices[p]]
-            if head.row == SPARSE:
-                head.coming += extra
-                if head.degree + head.coming >= dense_at:
-                    make_dense(lists, head)
-                else:
-                    reserve(lists, head, head.coming)
-    return end
+    for u in range(j):
+        product = products[j, u]
+        if product != 0:
+            for q in range(change_indptr[u], change_indptr[u + 1]):
+                score[change_classes[q]] += changes[q] * product
 
 
 @kernel
@@ -155,34 +152,51 @@ def apply_changes(
     indices: Any,
     data: Any,
     order: Any,
-    begin: int,
     end: int,
     change_indptr: Any,
     change_classes: Any,
     changes: Any,
+    dense_at: int,
     share: int,
     n_shares: int,
     lists: Any,
-) -> None:
-    """Add the changes of rows ``order[begin:end]`` to the features of one share: those whose number leaves ``share``.
+    stop: Any,
+) -> Any:
+    """Add the changes of a batch to the features of one share: those whose number leaves ``share``.
 
-    Each weight belongs to one share and takes its changes in the rows' order, so shares may run side by side.
+    Each weight belongs to one share and takes its changes in the rows' order, so shares may run side by side. It begins
+    where ``stop`` says: the row's place in the order, its place in the batch, feature of the share, change. It returns
+    0 when all is done; if the stock runs out, what it lacks, and ``stop`` tells where to go on.
     """
-    for place in range(begin, end):
-        u = place - begin
-        low, high = change_indptr[u], change_indptr[u + 1]
-        if low == high:
-            continue
-        i = order[place]
-        for p in range(indptr[i], indptr[i + 1]):
-            f = indices[p]
-            if f % n_shares != share:
-                continue
-            head = lists.heads[f]
-            head.coming = 0
-            for q in range(low, high - 1, 2):
-                c, d = change_classes[q], change_classes[q + 1]
-                add_two(lists, head, c, changes[q] * data[p], d, changes[q + 1] * data[p])
-            if (high - low) % 2:
-                c = change_classes[high - 1]
-                add_two(lists, head, c, changes[high - 1] * data[p], c, np.float32(0))
+    stock = lists.stock[share]
+    own = np.empty(LINE, dtype=np.int64)
+    while stop[0] < end:
+        i = order[stop[0]]
+        low, high = change_indptr[stop[1]], change_indptr[stop[1] + 1]
+        if low < high:
+            if len(own) < indptr[i + 1] - indptr[i]:
+                own = np.empty(2 * (indptr[i + 1] - indptr[i]), dtype=np.int64)
+            n = 0
+            for p in range(indptr[i], indptr[i + 1]):
+                if indices[p] % n_shares == share:
+                    fetch_dense(lists, indices[p], change_classes[low], change_classes[high - 1])
+                    own[n] = p
+                    n += 1
+            for k in range(stop[2], n):
+                if k + 1 < n:
+                    fetch_list(lists, indices[own[k + 1]])
+                head, x = lists.heads[indices[own[k]]], data[own[k]]
+                for q in range(low + stop[3], high, 2):
+                    r = min(q + 1, high - 1)
+                    other = changes[r] * x if r > q else np.float32(0)
+                    missing = add_two(
+                        lists, head, change_classes[q], changes[q] * x, change_classes[r], other, dense_at, stock
+                    )
+                    if missing != 0:
+                        stop[2], stop[3] = k, q - low
+                        return missing
+                stop[3] = 0
+            stop[2] = 0
+        stop[0] += 1
+        stop[1] += 1
+    return 0

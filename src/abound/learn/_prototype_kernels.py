@@ -49,7 +49,6 @@ def squared_length(data: Any, low: int, high: int) -> Any:
 @kernel
 def passive_aggressive(
     indptr: Any,
-    indices: Any,
     data: Any,
     label_indptr: Any,
     label_ids: Any,
@@ -66,7 +65,7 @@ def passive_aggressive(
     change_indptr: Any,
     change_classes: Any,
     changes: Any,
-    values: Any,
+    products: Any,
     scores: Any,
     bits: Any,
     tally: Any,
@@ -79,9 +78,7 @@ def passive_aggressive(
         i = order[place]
         j = place - begin
         score = scores[j]
-        correct_scores(
-            indptr, indices, data, order, begin, place, change_indptr, change_classes, changes, values, score
-        )
+        correct_scores(j, change_indptr, change_classes, changes, products, score)
         change_indptr[j + 1] = n_changes
         low, high = label_indptr[i], label_indptr[i + 1]
         if low == high or high - low == len(score) or sample_weight[i] == 0:
@@ -115,9 +112,6 @@ def passive_aggressive(
 
 @kernel
 def perceptrons(
-    indptr: Any,
-    indices: Any,
-    data: Any,
     label_indptr: Any,
     label_ids: Any,
     sample_weight: Any,
@@ -128,7 +122,7 @@ def perceptrons(
     change_indptr: Any,
     change_classes: Any,
     changes: Any,
-    values: Any,
+    products: Any,
     scores: Any,
     tally: Any,
 ) -> None:
@@ -139,9 +133,7 @@ def perceptrons(
         i = order[place]
         j = place - begin
         score = scores[j]
-        correct_scores(
-            indptr, indices, data, order, begin, place, change_indptr, change_classes, changes, values, score
-        )
+        correct_scores(j, change_indptr, change_classes, changes, products, score)
         change_indptr[j + 1] = n_changes
         low, high = label_indptr[i], label_indptr[i + 1]
         if low == high or sample_weight[i] == 0:
@@ -168,9 +160,6 @@ def perceptrons(
 
 @kernel
 def multilabel_perceptron(
-    indptr: Any,
-    indices: Any,
-    data: Any,
     label_indptr: Any,
     label_ids: Any,
     sample_weight: Any,
@@ -182,7 +171,7 @@ def multilabel_perceptron(
     change_indptr: Any,
     change_classes: Any,
     changes: Any,
-    values: Any,
+    products: Any,
     scores: Any,
     tally: Any,
 ) -> None:
@@ -197,9 +186,7 @@ def multilabel_perceptron(
     for place in range(begin, end):
         i = order[place]
         j = place - begin
-        correct_scores(
-            indptr, indices, data, order, begin, place, change_indptr, change_classes, changes, values, scores[j]
-        )
+        correct_scores(j, change_indptr, change_classes, changes, products, scores[j])
         score = scores[j, 1:]
         change_indptr[j + 1] = n_changes
         low, high = label_indptr[i], label_indptr[i + 1]

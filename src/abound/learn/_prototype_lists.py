@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from abound.compiled import kernel
 from abound.validation import Float32Array, IdArray, IntArray
+from abound.vectorise._instructions import prefetch
 
 SMALLEST = 4
 """Places of a list's first home."""
@@ -21,92 +22,122 @@ SMALLEST = 4
 SPARSE = -1
 """The dense row of a feature that has none."""
 
-HEAD = np.dtype(
-    [("start", np.int64), ("degree", np.int32), ("capacity", np.int32), ("row", np.int32), ("coming", np.int32)],
-    align=True,
-)
-"""Where a list stands, its edges and places, its dense row, and the changes that are on their way to it."""
+HEAD = np.dtype([("start", np.int64), ("degree", np.int32), ("capacity", np.int32), ("row", np.int32)], align=True)
+"""Where a list stands, its edges and places, and its dense row."""
 
-BLOCK = 64
-"""Classes compared at once when looking for one."""
+BLOCK = 1024
+"""Classes that are compared before asking whether both were found."""
+
+LINE = 16
+"""Classes, or weights, that memory delivers at once."""
+
+NEAR = 256
+"""Classes of a list that are brought near before it is searched."""
+
+NEXT_PLACE, LAST_PLACE, NEXT_ROW, LAST_ROW = 0, 1, 2, 3
+"""What a share has in stock: free places of the arena and free dense rows, each from the next to before the last."""
+
+DENSE_ROW = -1
+"""What a share lacks that needs a dense row."""
+
+REGION = 4096
+"""Places of the arena that a share gets at least when its stock has run out."""
 
 
 class PrototypeLists(NamedTuple):
-    """Heads, arena and dense rows; ``used`` holds the arena's next free place and the next free dense row."""
+    """Heads, arena and dense rows; ``used`` says how much of arena and dense rows has been given out.
+
+    Threads share the features out among themselves, and each has free places and dense rows in ``stock`` for its own.
+    Lists are read far more often than the processor's cache can hold them: class ids take two bytes where they fit.
+    """
 
     heads: npt.NDArray[np.void]
-    classes: IdArray
+    classes: npt.NDArray[np.uint16] | IdArray
     weights: Float32Array
     dense: Float32Array
     used: IntArray
+    stock: IntArray
 
 
 @kernel
 def find_two(classes: Any, c: Any, d: Any) -> Any:
     """Return where two classes stand in a list, -1 for one that does not.
 
-    A block's smallest ``class xor c`` is 0 if ``c`` stands in it; that minimum takes vector instructions.
+    A maximum over all places of a block takes vector instructions; stopping at the first match would not.
     """
-    place_c, place_d = -1, -1
-    n_blocks = len(classes) // BLOCK
-    left, right = np.uint32(c), np.uint32(d)
-    for b in range(n_blocks):
-        block = classes[b * BLOCK : (b + 1) * BLOCK]
-        nearest = np.uint32(0xFFFFFFFF)
-        for k in range(BLOCK):
-            nearest = min(nearest, np.uint32(block[k]) ^ left, np.uint32(block[k]) ^ right)
-        if nearest == 0:
-            for k in range(BLOCK):
-                if block[k] == c:
-                    place_c = b * BLOCK + k
-                if block[k] == d:
-                    place_d = b * BLOCK + k
-            if place_c >= 0 and place_d >= 0:
-                return place_c, place_d
-    for e in range(n_blocks * BLOCK, len(classes)):
-        if classes[e] == c:
-            place_c = e
-        if classes[e] == d:
-            place_d = e
+    one, other = classes.dtype.type(c), classes.dtype.type(d)
+    none = np.int32(-1)
+    place_c, place_d = none, none
+    for low in range(0, len(classes), BLOCK):
+        block = classes[low : low + BLOCK]
+        at_c, at_d = none, none
+        for k in range(len(block)):
+            at_c = max(at_c, np.int32(k) if block[k] == one else none)
+            at_d = max(at_d, np.int32(k) if block[k] == other else none)
+        if at_c >= 0:
+            place_c = np.int32(low + at_c)
+        if at_d >= 0:
+            place_d = np.int32(low + at_d)
+        if place_c >= 0 and place_d >= 0:
+            break
     return place_c, place_d
 
 
 @kernel
-def room_needed(lists: Any, indices: Any, low: int, high: int, extra: int, dense_at: int) -> Any:
-    """Return the arena places and dense rows that ``extra`` more classes in each of a row's features may take."""
-    places, rows = 0, 0
-    for p in range(low, high):
-        head = lists.heads[indices[p]]
-        if head.row != SPARSE:
-            continue
-        degree = head.degree + head.coming + extra
-        if degree > head.capacity:
-            places += max(SMALLEST, 2 * head.capacity, degree)
-        if degree >= dense_at:
-            rows += 1
-    return places, rows
+def fetch(array: Any, low: int, high: int) -> None:
+    """Bring a part of an array near before it is read."""
+    for e in range(low, high, LINE):
+        prefetch(array, e)
 
 
 @kernel
-def reserve(lists: Any, head: Any, extra: int) -> None:
-    """Make sure that a list has ``extra`` free places; the arena has them, as `room_needed` said."""
-    if head.degree + extra <= head.capacity:
-        return
-    larger = max(SMALLEST, 2 * head.capacity, head.degree + extra)
-    old, new = head.start, lists.used[0]
-    for j in range(head.degree):
-        lists.classes[new + j] = lists.classes[old + j]
-        lists.weights[new + j] = lists.weights[old + j]
-    head.start = new
-    head.capacity = larger
-    lists.used[0] = new + larger
+def fetch_dense(lists: Any, f: Any, c: Any, d: Any) -> None:
+    """Bring two weights of a feature near if its row is dense."""
+    row = np.int64(lists.heads[f].row)
+    if row != SPARSE:
+        prefetch(lists.dense, row * lists.dense.shape[1] + c)
+        prefetch(lists.dense, row * lists.dense.shape[1] + d)
 
 
 @kernel
-def make_dense(lists: Any, head: Any) -> None:
+def fetch_list(lists: Any, f: Any) -> None:
+    """Bring a feature's list near: its first classes and the place of a new weight."""
+    head = lists.heads[f]
+    if head.row == SPARSE:
+        fetch(lists.classes, head.start, head.start + min(head.degree, NEAR))
+        prefetch(lists.weights, head.start + head.degree)
+
+
+@kernel
+def make_room(lists: Any, head: Any, extra: int, dense_at: int, stock: Any) -> Any:
+    """See that a sparse list takes ``extra`` more classes: in place, elsewhere, or as a dense row.
+
+    Returns 0, or what the stock lacks: a number of places, `DENSE_ROW` for a dense row.
+    """
+    degree = head.degree + extra
+    if degree >= dense_at:
+        if stock[NEXT_ROW] == stock[LAST_ROW]:
+            return DENSE_ROW
+        make_dense(lists, head, stock)
+    elif degree > head.capacity:
+        larger = max(SMALLEST, 2 * head.capacity, degree)
+        if stock[NEXT_PLACE] + larger > stock[LAST_PLACE]:
+            return larger
+        old, new = head.start, stock[NEXT_PLACE]
+        for j in range(head.degree):
+            lists.classes[new + j] = lists.classes[old + j]
+            lists.weights[new + j] = lists.weights[old + j]
+        head.start = new
+        head.capacity = larger
+        stock[NEXT_PLACE] = new + larger
+    return 0
+
+
+@kernel
+def make_dense(lists: Any, head: Any, stock: Any) -> None:
     """Move a list into a dense row of its own."""
-    row = lists.used[1]
-    lists.used[1] = row + 1
+    row = stock[NEXT_ROW]
+    stock[NEXT_ROW] = row + 1
     lists.dense[row, :] = 0
     for e in range(head.start, head.start + head.degree):
         lists.dense[row, lists.classes[e]] = lists.weights[e]
@@ -114,16 +145,22 @@ def make_dense(lists: Any, head: Any) -> None:
 
 
 @kernel
-def add_two(lists: Any, head: Any, c: Any, change: Any, d: Any, other: Any) -> None:
-    """Add to the weights of two classes; free places are there if they are new. ``d`` may be ``c`` with ``other`` 0."""
+def add_two(lists: Any, head: Any, c: Any, change: Any, d: Any, other: Any, dense_at: int, stock: Any) -> Any:
+    """Add to the weights of two classes, ``d`` may be ``c`` with ``other`` 0; return 0, or what the stock lacks."""
+    if head.row == SPARSE:
+        place_c, place_d = find_two(lists.classes[head.start : head.start + head.degree], c, d)
+        extra = (place_c < 0) + (place_d < 0 and d != c)
+        missing = make_room(lists, head, extra, dense_at, stock) if extra > 0 else 0
+        if missing != 0:
+            return missing
     if head.row != SPARSE:
         lists.dense[head.row, c] += change
         lists.dense[head.row, d] += other
-        return
-    place_c, place_d = find_two(lists.classes[head.start : head.start + head.degree], c, d)
+        return 0
     change_at(lists, head, place_c, c, change)
     if d != c:
         change_at(lists, head, place_d, d, other)
+    return 0
 
 
 @kernel
@@ -204,34 +241,87 @@ def lists_from(matrix: Any) -> PrototypeLists:
     heads["row"] = SPARSE
     heads["start"] = matrix.indptr[:-1]
     heads["degree"] = heads["capacity"] = np.diff(matrix.indptr)
-    room = 2 * matrix.nnz + 4 * n_features + 1024
-    classes, weights = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
+    room = matrix.nnz + REGION
+    classes, weights = np.empty(room, dtype=id_type(n_classes)), np.empty(room, dtype=np.float32)
     classes[: matrix.nnz], weights[: matrix.nnz] = matrix.indices, matrix.data
     dense = np.empty((0, n_classes), dtype=np.float32)
-    return PrototypeLists(heads, classes, weights, dense, np.array([matrix.nnz, 0]))
+    return PrototypeLists(heads, classes, weights, dense, np.array([matrix.nnz, 0]), np.zeros((0, 4), dtype=np.int64))
 
 
-def roomier(lists: PrototypeLists, places: int, rows: int) -> PrototypeLists:
-    """Return the lists with room for more edges and dense rows.
+def with_shares(lists: PrototypeLists, n_shares: int) -> PrototypeLists:
+    """Return the lists with a stock for each share.
 
     Parameters
     ----------
     lists : PrototypeLists
         The lists.
-    places, rows : int
-        Arena places and dense rows that are needed.
+    n_shares : int
+        Number of shares.
 
     Returns
     -------
     PrototypeLists
-        Arrays that are too short are copied into longer ones, the arena into twice as long a one.
+        New stocks are empty.
     """
-    used, dense_used = lists.used.tolist()
-    if used + places > len(lists.classes):
-        size = used + max(places, len(lists.classes))
-        lists = lists._replace(classes=longer_array(lists.classes, size), weights=longer_array(lists.weights, size))
-    if dense_used + rows > len(lists.dense):
-        lists = lists._replace(dense=longer_array(lists.dense, dense_used + max(rows, len(lists.dense) // 2, 16)))
+    missing = max(0, n_shares - len(lists.stock))
+    return lists._replace(stock=np.concatenate((lists.stock, np.zeros((missing, 4), dtype=np.int64))))
+
+
+def with_places(lists: PrototypeLists, n_places: int) -> PrototypeLists:
+    """Return the lists with so many places of the arena not yet given out.
+
+    Parameters
+    ----------
+    lists : PrototypeLists
+        The lists.
+    n_places : int
+        Places; memory is taken only for those that will be written to.
+
+    Returns
+    -------
+    PrototypeLists
+        An arena that is too short is copied into one at least twice as long.
+    """
+    used = int(lists.used[0])
+    if used + n_places <= len(lists.classes):
+        return lists
+    size = max(used + n_places, 2 * len(lists.classes))
+    classes, weights = longer_array(lists.classes, size, used), longer_array(lists.weights, size, used)
+    return lists._replace(classes=classes, weights=weights)
+
+
+def restocked(lists: PrototypeLists, share: int, missing: int) -> PrototypeLists:
+    """Return the lists with more in the stock of a share.
+
+    Parameters
+    ----------
+    lists : PrototypeLists
+        The lists.
+    share : int
+        The share whose stock has run out.
+    missing : int
+        Places of the arena that it needs, or `DENSE_ROW`.
+
+    Returns
+    -------
+    PrototypeLists
+        Arrays that are too short are copied into longer ones.
+    """
+    used, stock = lists.used, lists.stock[share]
+    if missing == DENSE_ROW:
+        rows = max(1, int(used[1]) // 16)
+        if used[1] + rows > len(lists.dense):
+            size = int(used[1]) + max(rows, len(lists.dense) // 2, 8)
+            lists = lists._replace(dense=longer_array(lists.dense, size, int(used[1])))
+        stock[NEXT_ROW], stock[LAST_ROW] = used[1], used[1] + rows
+        used[1] += rows
+        return lists
+    places = max(missing, REGION, int(used[0]) // 16)
+    lists = with_places(lists, places)
+    if stock[LAST_PLACE] != used[0]:
+        stock[NEXT_PLACE] = used[0]
+    stock[LAST_PLACE] = used[0] + places
+    used[0] += places
     return lists
 
 
@@ -254,10 +344,15 @@ def widened(lists: PrototypeLists, n_features: int, n_classes: int) -> Prototype
     heads["row"] = SPARSE
     heads[: len(lists.heads)] = lists.heads
     more = np.zeros((len(lists.dense), n_classes - lists.dense.shape[1]), dtype=np.float32)
-    return lists._replace(heads=heads, dense=np.concatenate((lists.dense, more), axis=1))
+    classes = lists.classes.astype(id_type(n_classes), copy=False)
+    return lists._replace(heads=heads, classes=classes, dense=np.concatenate((lists.dense, more), axis=1))
 
 
-def longer_array(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def id_type(n_classes: int) -> npt.DTypeLike:
+    return np.uint16 if n_classes <= 2**16 else np.int32
+
+
+def longer_array(array: npt.NDArray[Any], size: int, used: int) -> npt.NDArray[Any]:
     longer = np.empty((size, *array.shape[1:]), dtype=array.dtype)
-    longer[: len(array)] = array
+    longer[:used] = array[:used]
     return longer

@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from abound.distribute import count_workers
 from abound.index.class_index import ClassIndex
-from abound.labels import Kind, Labels, decode
+from abound.labels import Labels, decode
+from abound.learn.deciding import Deciding
+from abound.learn.decisions import Decisions
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
-from abound.learn.reclass import Reclassing
 from abound.rank.topk import Ranking, rank_topk, score_all, silent_rows
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
@@ -33,7 +34,7 @@ class TopK(NamedTuple):
     scores: Float32Array
 
 
-class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
+class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     """Base of all learners whose model is a `ClassIndex`.
 
     Attributes
@@ -55,8 +56,6 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     class_counts_: IntArray
     n_features_in_: int
-    _kind: Kind
-    _labels_a_row: float
     _classes: npt.NDArray[Any] | LazyLabels
 
     @property
@@ -79,7 +78,13 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         return self.index_.n_edges
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, include: Iterable[Any] | None = None, exclude: Iterable[Any] | None = None
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        include: Iterable[Any] | None = None,
+        exclude: Iterable[Any] | None = None,
+        probabilities: bool = False,
     ) -> TopK:
         """Rank the classes of each row and return the best k.
 
@@ -93,40 +98,47 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
             Rank these classes only.
         exclude : iterable of labels, optional
             Leave these classes out.
+        probabilities : bool
+            Return probabilities in place of scores; the learner must have been fitted with ``calibrate``.
 
         Returns
         -------
         labels : array of shape (n, min(k, n_classes))
             Best first. Where fewer classes rank, the array is of type object and holds None.
         scores : float32 array of the same shape
-            Their scores, -inf beside None.
+            Their scores, -inf beside None. Probabilities are 0 beside None.
         """
         rows = self._rows(X)
         check_number("k", k, 1, whole=True)
-        ranking = self._rank(rows, k, self._allowed(include, exclude))
-        return TopK(self._labels_of(ranking.ids), ranking.scores)
+        ranking = self._rank(rows, max(2, k) if probabilities else k, self._allowed(include, exclude))
+        scores = self._probabilities(ranking).astype(np.float32) if probabilities else ranking.scores
+        return TopK(self._labels_of(ranking.ids[:, :k]), scores[:, :k])
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, min_confidence: float | None = None) -> Any:
         """Return the best class of each row, or for multi-label data its best classes.
 
-        For multi-label data these are the r best, r being the average number of labels of a training row.
+        For multi-label data the rule ``cut_`` says which; it was learned from held-out rows. Without one these are
+        the r best, r being the average number of labels of a training row.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features)
             The rows.
+        min_confidence : float, optional
+            From 0 to 1. A class whose probability is lower is replaced by the deepest node of the taxonomy whose
+            classes together reach it. The learner must have a taxonomy and have been fitted with ``calibrate``.
 
         Returns
         -------
         array, list of lists or matrix
-            Of the kind that ``fit`` received.
+            Of the kind that ``fit`` received. With ``min_confidence``, an array of labels and names of nodes; where
+            nothing is sure enough, the root of a tree, or None.
         """
         rows = self._rows(X)
-        wanted = 1 if self._kind == "single" else max(1, round(self._labels_a_row))
-        ids = self._rank(rows, wanted, None).ids
-        found = ids >= 0
-        indptr = np.concatenate(([0], np.cumsum(found.sum(axis=1))))
-        return decode(indptr, ids[found], self.classes_, self._kind)
+        if min_confidence is not None:
+            return self._predict_sure(rows, min_confidence, self._own_taxonomy())
+        indptr, ids = self._decide(self._rank(rows, self._decision_depth(), None))
+        return decode(indptr, ids, self.classes_, self._kind)
 
     def decision_function(self, X: Any) -> Float32Array:
         """Return the scores of all classes: dense, as scikit-learn asks, so only where that fits.
@@ -286,6 +298,7 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise a clear error if a parameter is out of its range."""
         count_workers(self.n_jobs)
+        self._check_decisions()
 
     def _with_index(self, index: ClassIndex) -> Self:
         """A copy that ranks by another index of the same shape and cannot learn on."""
@@ -332,6 +345,7 @@ class RankingClassifier(Reclassing, ClassifierMixin, BaseEstimator):
         self._kind = labels.kind
         self.class_counts_ = labels.counts
         self._labels_a_row = len(labels.ids) / max(1, len(labels))
+        self._decisions = Decisions()
 
     def _remember_more(self, labels: Labels) -> None:
         """Keep what ``partial_fit`` was given beyond what was known."""

@@ -69,6 +69,11 @@ class CommitteeClassifier(RankingClassifier):
     vote : {"majority", "rare", "mean"}, default="majority"
         How members decide: most first places; of the classes with a first place the least frequent, which suits
         macro-F1; or the mean score.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the seeds.
     n_jobs : int or None, default=None
@@ -114,6 +119,8 @@ class CommitteeClassifier(RankingClassifier):
         n_seeds: int = 4,
         keep_passes: Sequence[int] = (5, 6, 7),
         vote: str = "majority",
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -121,6 +128,8 @@ class CommitteeClassifier(RankingClassifier):
         self.n_seeds = n_seeds
         self.keep_passes = keep_passes
         self.vote = vote
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -166,7 +175,7 @@ class CommitteeClassifier(RankingClassifier):
         self._remember(labels)
         self._members, self._mean = members, []
         self.changes_, self.history_ = changes, history
-        return self
+        return self._learn_decisions(X, labels, weights)
 
     @property
     def indexes_(self) -> list[ClassIndex]:

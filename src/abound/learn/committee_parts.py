@@ -70,6 +70,7 @@ def train_run(
         The learner's.
     """
     learner = clone(learner).set_params(n_jobs=None)
+    learner._is_part = True
     kept: list[RankingClassifier] = []
     if seed is not None:
         learner.set_params(random_state=seed)

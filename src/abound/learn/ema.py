@@ -43,6 +43,11 @@ class EMAClassifier(IndexLearner):
         A new random order each pass, the first one too.
     validation_fraction : float, default=0
         Part of the rows held out to measure R1 and R5 after each pass.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
@@ -69,6 +74,8 @@ class EMAClassifier(IndexLearner):
         negative: str = "ignore",
         shuffle: bool = True,
         validation_fraction: float = 0.0,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -81,6 +88,8 @@ class EMAClassifier(IndexLearner):
         self.negative = negative
         self.shuffle = shuffle
         self.validation_fraction = validation_fraction
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -52,8 +52,10 @@ class Data(NamedTuple):
         """
         rows = self.rows
         X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-        fitted: RankingClassifier = clone(learner).set_params(n_jobs=None).fit(X, self.labels, self.weights)
-        return fitted
+        part: RankingClassifier = clone(learner).set_params(n_jobs=None)
+        part._is_part = True
+        part.fit(X, self.labels, self.weights)
+        return part
 
 
 def confusions(first_choices: IdArray, labels: Labels) -> Any:

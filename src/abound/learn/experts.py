@@ -82,6 +82,11 @@ class ExpertsClassifier(RankingClassifier):
         part, the smaller of equals, with generalist and experts trained on the rest; then all is trained on all rows.
     validation_fraction : float, default=0.1
         Part of the rows that "auto" holds out.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the folds and the held-out part; the learners have their own.
     n_jobs : int or None, default=None
@@ -131,6 +136,8 @@ class ExpertsClassifier(RankingClassifier):
         min_confusion: int = 2,
         weight: float | str = "auto",
         validation_fraction: float = 0.1,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -142,6 +149,8 @@ class ExpertsClassifier(RankingClassifier):
         self.min_confusion = min_confusion
         self.weight = weight
         self.validation_fraction = validation_fraction
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -178,7 +187,7 @@ class ExpertsClassifier(RankingClassifier):
         self.generalist_, self._experts = self._train(data, generator, weight > 0)
         self.weight_, self.history_ = weight, history
         self._remember(labels)
-        return self
+        return self._learn_decisions(X, labels, weights)
 
     @property
     def groups_(self) -> dict[Any, list[Any]]:
@@ -307,6 +316,11 @@ class ExpertsClassifier(RankingClassifier):
     def _pruned(self, **limits: Any) -> Self:
         twin = copy.copy(self)
         twin.generalist_ = self.generalist_._pruned(**limits)
+        return twin
+
+    def _copy_to_train(self) -> Self:
+        twin = super()._copy_to_train()
+        twin.set_params(weight=self.weight_)
         return twin
 
     def _frozen_copy(self) -> Self:

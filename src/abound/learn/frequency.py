@@ -20,6 +20,11 @@ class FrequencyClassifier(RankingClassifier):
 
     Parameters
     ----------
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     n_jobs : int or None, default=None
         Accepted like everywhere; there is nothing to share out.
 
@@ -38,7 +43,9 @@ class FrequencyClassifier(RankingClassifier):
     learner: ClassVar[str] = "frequency"
     frequencies_: Float64Array
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, calibrate: str | None = None, cut: str | None = "auto", n_jobs: int | None = None) -> None:
+        self.calibrate = calibrate
+        self.cut = cut
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -63,7 +70,8 @@ class FrequencyClassifier(RankingClassifier):
         labels = check_labels(y, rows.n_rows)
         self._remember(labels)
         self.frequencies_ = np.zeros(labels.n_classes)
-        return self._count(labels.indptr, labels.ids, check_sample_weight(sample_weight, rows.n_rows))
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        return self._count(labels.indptr, labels.ids, weights)._learn_decisions(X, labels, weights)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; new labels are taken in.

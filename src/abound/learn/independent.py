@@ -58,6 +58,11 @@ class IndependentClassifier(RankingClassifier):
         Part of the rows that "auto" holds out to choose the threshold.
     negative : {"ignore", "split"}, default="ignore"
         Non-positive values are ignored, or a feature becomes two, one for each sign.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the held-out part.
     n_jobs : int or None, default=None
@@ -86,6 +91,8 @@ class IndependentClassifier(RankingClassifier):
         counts: str = "exact",
         validation_fraction: float = 0.2,
         negative: str = "ignore",
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -93,6 +100,8 @@ class IndependentClassifier(RankingClassifier):
         self.counts = counts
         self.validation_fraction = validation_fraction
         self.negative = negative
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -121,7 +130,7 @@ class IndependentClassifier(RankingClassifier):
         self.history_: list[dict[str, float]] = []
         self.threshold_ = self._choose(rows, labels, weights) if self.threshold == "auto" else float(self.threshold)
         self._index = self._count(rows, labels, weights, self.threshold_)
-        return self
+        return self._learn_decisions(X, labels, weights)
 
     @property
     def index_(self) -> ClassIndex:
@@ -141,6 +150,11 @@ class IndependentClassifier(RankingClassifier):
 
     def _remap(self, new_ids: IdArray, n_classes: int) -> None:
         self._index = self._index.remap_classes(new_ids, n_classes)
+
+    def _copy_to_train(self) -> Self:
+        twin = super()._copy_to_train()
+        twin.set_params(threshold=self.threshold_)
+        return twin
 
     def _fitted_values(self) -> dict[str, Any]:
         return {"threshold": self.threshold_, "history": self.history_}
@@ -205,6 +219,7 @@ class IndependentClassifier(RankingClassifier):
         stream = FeatureFocusClassifier(
             margin=np.inf, min_weight=threshold, max_degree=None, rate_features=None, random_state=self.random_state
         )
+        stream._is_part = True
         X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
         return stream.fit(X, labels, weights).index_
 

@@ -44,6 +44,11 @@ class MMPClassifier(PrototypeLearner):
         Part of the rows held out to measure R1 and R5 after each pass.
     patience : int or None, default=None
         Stop after so many passes without a better R1 on the held-out part, and keep the best pass.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the orders, the repeated rows and the held-out part.
     n_jobs : int or None, default=None
@@ -73,6 +78,8 @@ class MMPClassifier(PrototypeLearner):
         shuffle: bool = True,
         validation_fraction: float = 0.0,
         patience: int | None = None,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -87,6 +94,8 @@ class MMPClassifier(PrototypeLearner):
         self.shuffle = shuffle
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -99,13 +108,13 @@ class MMPClassifier(PrototypeLearner):
         return 2 if self.pairs == "max" else width
 
     def _walk(self, examples: Examples, batch: Batch) -> Callable[[int, int], None]:
-        rows, labels = examples.rows, examples.labels
+        labels = examples.labels
 
         def walk(begin: int, end: int) -> None:
             kernels.multilabel_perceptron(
-                *(rows.indptr, rows.indices, rows.data, labels.indptr, labels.ids, examples.weights),
+                *(labels.indptr, labels.ids, examples.weights),
                 *(examples.order, begin, end, float(self.rate), self.pairs == "max"),
-                *(batch.change_indptr, batch.change_classes, batch.changes, batch.values),
+                *(batch.change_indptr, batch.change_classes, batch.changes, batch.products),
                 *(batch.scores, batch.tally),
             )
 

@@ -66,15 +66,28 @@ class Model:
         """
         return inputs if self.vectoriser is None else self.vectoriser.transform(inputs)
 
-    def predict(self, inputs: Any) -> Any:
-        """Return the best class of each input; see `RankingClassifier.predict`."""
-        return self.estimator.predict(self.rows(inputs))
+    def predict(self, inputs: Any, min_confidence: float | None = None) -> Any:
+        """Return the best class of each input; see `RankingClassifier.predict`.
+
+        ``min_confidence`` goes by the model's taxonomy, whatever the learner, and by the learner's if it has none.
+        """
+        rows = self.rows(inputs)
+        if min_confidence is None or self.taxonomy is None:
+            return self.estimator.predict(rows, min_confidence=min_confidence)
+        return self.estimator._predict_sure(self.estimator._rows(rows), min_confidence, self.taxonomy)
 
     def predict_topk(
-        self, inputs: Any, k: int = 5, *, include: Iterable[Any] | None = None, exclude: Iterable[Any] | None = None
+        self,
+        inputs: Any,
+        k: int = 5,
+        *,
+        include: Iterable[Any] | None = None,
+        exclude: Iterable[Any] | None = None,
+        probabilities: bool = False,
     ) -> TopK:
         """Return the best k classes of each input; see `RankingClassifier.predict_topk`."""
-        return self.estimator.predict_topk(self.rows(inputs), k, include=include, exclude=exclude)
+        rows = self.rows(inputs)
+        return self.estimator.predict_topk(rows, k, include=include, exclude=exclude, probabilities=probabilities)
 
     def explain(self, text: Any, label: Any) -> list[tuple[Any, float]]:
         """Tell which words of a text, or features of a row, speak for a class; see `RankingClassifier.explain`.

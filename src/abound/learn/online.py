@@ -126,7 +126,7 @@ class OnlineClassifier(RankingClassifier):
             self._run_passes(Examples(rows, labels, weights, training), validation, generator)
         finally:
             self._settle(rows)
-        return self
+        return self._learn_decisions(X, labels, weights, validation)
 
     def _run_passes(self, examples: Examples, validation: IntArray, generator: np.random.Generator) -> None:
         """All passes over the training rows, each in an order of its own, until ``passes`` or patience end."""

@@ -53,6 +53,11 @@ class OOZClassifier(IndexLearner):
         A new random order each pass, the first one too.
     validation_fraction : float, default=0
         Part of the rows held out to measure R1 and R5 after each pass.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
@@ -86,6 +91,8 @@ class OOZClassifier(IndexLearner):
         negative: str = "ignore",
         shuffle: bool = True,
         validation_fraction: float = 0.0,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -99,6 +106,8 @@ class OOZClassifier(IndexLearner):
         self.negative = negative
         self.shuffle = shuffle
         self.validation_fraction = validation_fraction
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -57,6 +57,11 @@ class PAClassifier(PrototypeLearner):
         Part of the rows held out to measure R1 and R5 after each pass.
     patience : int or None, default=None
         Stop after so many passes without a better R1 on the held-out part, and keep the best pass.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the orders, the repeated rows and the held-out part.
     n_jobs : int or None, default=None
@@ -88,6 +93,8 @@ class PAClassifier(PrototypeLearner):
         shuffle: bool = True,
         validation_fraction: float = 0.0,
         patience: int | None = None,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -105,6 +112,8 @@ class PAClassifier(PrototypeLearner):
         self.shuffle = shuffle
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -125,10 +134,10 @@ class PAClassifier(PrototypeLearner):
 
         def walk(begin: int, end: int) -> None:
             kernels.passive_aggressive(
-                *(rows.indptr, rows.indices, rows.data, labels.indptr, labels.ids, examples.weights),
+                *(rows.indptr, rows.data, labels.indptr, labels.ids, examples.weights),
                 *(examples.order, begin, end, float(self.margin), float(self.rate), float(self.C)),
                 *(self.variant == "PA-II", self.variant == "PA-I", self.step == "original"),
-                *(batch.change_indptr, batch.change_classes, batch.changes, batch.values),
+                *(batch.change_indptr, batch.change_classes, batch.changes, batch.products),
                 *(batch.scores, bits, batch.tally, log),
             )
 

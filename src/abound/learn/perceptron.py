@@ -19,7 +19,15 @@ from abound.learn._prototype_lists import lists_from
 from abound.learn.online import Examples
 from abound.learn.prototype import PrototypeLearner, PrototypeState
 from abound.learn.prototype_parts import Batch
-from abound.validation import check_choice, check_dense, check_number, make_generator
+from abound.validation import (
+    check_choice,
+    check_dense,
+    check_labels,
+    check_number,
+    check_rows,
+    check_sample_weight,
+    make_generator,
+)
 
 PASSES_WITHOUT_GAIN = 5
 """A member of a committee stops after so many passes without a better training error."""
@@ -54,6 +62,11 @@ class PerceptronClassifier(PrototypeLearner):
         Part of the rows held out to measure R1 and R5 after each pass.
     patience : int or None, default=None
         Stop after so many passes without a better R1 on the held-out part, and keep the best pass.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
     random_state : int, RandomState or None, default=0
         Seed of the orders, the first weights, the repeated rows and the held-out part.
     n_jobs : int or None, default=None
@@ -83,6 +96,8 @@ class PerceptronClassifier(PrototypeLearner):
         shuffle: bool = True,
         validation_fraction: float = 0.0,
         patience: int | None = None,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -98,6 +113,8 @@ class PerceptronClassifier(PrototypeLearner):
         self.shuffle = shuffle
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.calibrate = calibrate
+        self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -127,7 +144,7 @@ class PerceptronClassifier(PrototypeLearner):
 
         def train(seed: int) -> PerceptronClassifier:
             member: PerceptronClassifier = clone(self).set_params(**settings, random_state=seed)
-            member._in_committee = True
+            member._in_committee = member._is_part = True
             return member.fit(X, y, sample_weight)
 
         with workers(self.n_jobs) as pool:
@@ -138,7 +155,8 @@ class PerceptronClassifier(PrototypeLearner):
         lists = lists_from(weights.astype(np.float32).tocsr())
         self._state = PrototypeState(first._state.n_features, first._state.n_classes, None, lists)
         self.history_ = [entry | {"member": j} for j, member in enumerate(members) for entry in member.history_]
-        return self
+        n_rows = check_rows(self, X, reset=False).n_rows
+        return self._learn_decisions(X, check_labels(y, n_rows), check_sample_weight(sample_weight, n_rows))
 
     _in_committee = False
 
@@ -178,13 +196,13 @@ class PerceptronClassifier(PrototypeLearner):
         return width
 
     def _walk(self, examples: Examples, batch: Batch) -> Callable[[int, int], None]:
-        rows, labels = examples.rows, examples.labels
+        labels = examples.labels
 
         def walk(begin: int, end: int) -> None:
             kernels.perceptrons(
-                *(rows.indptr, rows.indices, rows.data, labels.indptr, labels.ids, examples.weights),
+                *(labels.indptr, labels.ids, examples.weights),
                 *(examples.order, begin, end, float(self.rate)),
-                *(batch.change_indptr, batch.change_classes, batch.changes, batch.values),
+                *(batch.change_indptr, batch.change_classes, batch.changes, batch.products),
                 *(batch.scores, batch.tally),
             )
 

@@ -2,8 +2,9 @@
 
 A learner says which arrays make its model: ``index/*`` for those that rank by one index, ``member/<j>/*`` for
 committees, ``generalist/*`` and ``experts/*`` for EDGE. Beside them stand ``labels/*``, the class labels,
-``class_counts``, the rows of each class, and ``state/*``, which may be left out, what an online learner needs to learn
-on. Everything is checked before a kernel may see it.
+``class_counts``, the rows of each class, ``state/*``, which may be left out, what an online learner needs to learn on,
+and ``decisions/*``, if there are any, what held-out rows have taught it (see `Decisions`). Everything is checked
+before a kernel may see it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.learn.base import RankingClassifier
+from abound.learn.decisions import decision_arrays, decisions_from
 from abound.learn.index_parts import prefixed
 from abound.learn.registry import LEARNERS, make_learner
+from abound.read.taxonomy import Taxonomy
 from abound.store import Section, lazy_labels, pack_labels
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -44,12 +47,16 @@ def learner_arrays(estimator: RankingClassifier, *, keep_state: bool = True) -> 
     arrays = estimator._model_arrays() | prefixed("labels/", labels) | {"class_counts": estimator.class_counts_}
     if keep_state:
         arrays |= prefixed("state/", estimator._state_arrays())
+    decided, decisions = decision_arrays(estimator._decisions)
+    arrays |= prefixed("decisions/", decided)
     meta = part_meta(estimator) | {
         "labels": kind,
         "kind": estimator._kind,
         "labels_a_row": estimator._labels_a_row,
         "n_features_in": estimator.n_features_in_,
     }
+    if decisions:
+        meta["decisions"] = decisions
     return arrays, meta
 
 
@@ -79,6 +86,7 @@ def learner_from(stored: Section, meta: Any) -> RankingClassifier:
         raise stored.fault("meta", f"the kind of labels {estimator._kind!r} is unknown")
     estimator._labels_a_row = float(_field(stored, meta, "labels_a_row", int | float))
     estimator.n_features_in_ = _field(stored, meta, "n_features_in", int)
+    estimator._decisions = decisions_from(stored.section("decisions/"), meta.get("decisions"))
     return _restored(estimator, stored, meta)
 
 
@@ -170,7 +178,10 @@ def _plain(value: Any) -> Any:
         return {"learner": value.learner, "parameters": {name: _plain(each) for name, each in parameters.items()}}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, np.random.RandomState):
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(key), _plain(each)] for key, each in value.items()]}
+    # A taxonomy stands among the learner's arrays.
+    if isinstance(value, np.random.RandomState | Taxonomy):
         return None
     if isinstance(value, np.generic):
         return value.item()
@@ -181,6 +192,8 @@ def _plain(value: Any) -> Any:
 
 def _revived(stored: Section, value: Any) -> Any:
     """A parameter as it was before `_plain`; a list comes back as a tuple."""
+    if isinstance(value, dict) and isinstance(value.get("pairs"), list):
+        return dict(_revived(stored, pair) for pair in value["pairs"] if isinstance(pair, list) and len(pair) == 2)
     if isinstance(value, dict):
         return _made(stored, value)
     if isinstance(value, list):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from abound.distribute import Workers, count_workers, spans, workers
+from abound.distribute import Workers, spans, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _batch_kernels as kernels
@@ -22,23 +22,31 @@ from abound.learn._prototype_lists import (
     count_edges,
     empty_lists,
     lists_from,
-    room_needed,
-    roomier,
+    restocked,
     widened,
+    with_places,
+    with_shares,
 )
+from abound.learn.base import RankingClassifier
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
-from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, repeated_rows
+from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, make_batch, repeated_rows
 from abound.store import Section
 from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
 
 BATCH = 64
 """Rows that are scored against the same weights; the result does not depend on it."""
 
-PARTS = 4
+PARTS = 2
 """Parts of a batch that a worker scores: more than one, so that none waits long for another."""
 
 SCORE_BYTES = 64 * 2**20
 """Scores of a batch take no more than this: with very many classes a batch has fewer rows."""
+
+PLACES = 2**28
+"""Places of the arena that are asked for at most before anything is learned; unused ones take no memory."""
+
+BOOK_CHANGES = 2**24
+"""Changes that are kept to average the weights with before they are added up."""
 
 EDGES_A_CALL = 20_000_000
 """Weights copied by one kernel call."""
@@ -99,7 +107,7 @@ class PrototypeLearner(OnlineClassifier):
         return 2
 
     def _check_parameters(self) -> None:
-        count_workers(self.n_jobs)
+        RankingClassifier._check_parameters(self)
         check_number("passes", self.passes, 1, whole=True)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9)
         check_number("patience", self.patience, 1, whole=True, or_none=True)
@@ -128,24 +136,23 @@ class PrototypeLearner(OnlineClassifier):
         examples = replace(examples, order=examples.order[examples.weights[examples.order] > 0])
         order, width = examples.order, self._state.n_classes + self.n_common
         size = max(1, min(self.batch_size, SCORE_BYTES // (4 * width), len(order)))
-        n_changes = size * self._changes_a_row(width)
-        batch = Batch(
-            np.empty((size, width), dtype=np.float32),
-            np.zeros(self._state.n_features, dtype=np.float32),
-            np.zeros(size + 1, dtype=np.int64),
-            np.empty(n_changes, dtype=np.int32),
-            np.empty(n_changes, dtype=np.float32),
-            np.zeros(3, dtype=np.float64),
-        )
+        ends = np.concatenate(([0], np.cumsum(examples.rows.indptr[order + 1] - examples.rows.indptr[order])))
+        bounds = ends[np.arange(0, len(order) + size, size).clip(max=len(order))]
+        most = int(np.diff(bounds).max(initial=0))
+        batch = make_batch(size, width, self._changes_a_row(width), self._state.n_features, most)
         walk = self._walk(examples, batch)
         with workers(self.n_jobs) as pool:
+            lists = with_shares(self._state.lists, pool.n_workers)
+            self._state.lists = with_places(lists, min(4 * int(ends[-1]), PLACES)) if lists.used[0] == 0 else lists
             for begin in range(0, len(order), size):
                 end = min(begin + size, len(order))
-                self._score(examples, begin, end, batch, pool)
+                self._score(examples, begin, end, ends[begin : end + 1], batch, pool)
                 walk(begin, end)
                 self._apply(examples, begin, end, batch, pool)
                 if self.average:
                     self._state.book.note(order[begin:end], batch, self._state.steps)
+                    if self._state.book.n_changes > BOOK_CHANGES:
+                        self._settle(examples.rows)
                 self._state.steps += end - begin
         return batch.tally
 
@@ -178,44 +185,39 @@ class PrototypeLearner(OnlineClassifier):
             self._state = self._restored(Section(Path("best pass"), "", self._best[1]), self._state.n_classes)
         return enough
 
-    def _score(self, examples: Examples, begin: int, end: int, batch: Batch, pool: Workers) -> None:
+    def _score(self, examples: Examples, begin: int, end: int, ends: IntArray, batch: Batch, pool: Workers) -> None:
         rows, lists = examples.rows, self._state.lists
 
-        def score(part: tuple[int, int]) -> None:
-            low, high = begin + part[0], begin + part[1]
-            kernels.score_rows(
-                *(rows.indptr, rows.indices, rows.data, examples.order, low, high, begin, lists, batch.scores)
-            )
+        def score(part: tuple[int, int] | None) -> None:
+            taken = rows.indptr, rows.indices, rows.data, examples.order
+            if part is None:
+                kernels.multiply_rows(*taken, begin, end, batch.met, batch.products)
+            else:
+                kernels.score_rows(*taken, begin + part[0], begin + part[1], begin, lists, batch.scores)
 
         n_parts = 1 if pool.n_workers == 1 else PARTS * pool.n_workers
-        taken = examples.order[begin:end]
-        lengths = rows.indptr[taken + 1] - rows.indptr[taken]
-        parts = spans(np.concatenate(([0], np.cumsum(lengths))), n_parts) or [(0, end - begin)]
-        for _ in pool.map(score, parts):
+        for _ in pool.map(score, [None, *(spans(ends, n_parts) or [(0, end - begin)])]):
             pass
 
     def _apply(self, examples: Examples, begin: int, end: int, batch: Batch, pool: Workers) -> None:
-        rows, order, place, state = examples.rows, examples.order, begin, self._state
-        while place < end:
-            pending = batch.change_indptr[place - begin :]
-            place = kernels.reserve_room(
-                *(rows.indptr, rows.indices, order, place, end, pending, self._dense_at, state.lists)
-            )
-            if place < end:
-                span = rows.indptr[order[place]], rows.indptr[order[place] + 1]
-                extra = batch.change_indptr[place - begin + 1] - batch.change_indptr[place - begin]
-                needed = room_needed(state.lists, rows.indices, *span, extra, self._dense_at)
-                state.lists = roomier(state.lists, *needed)
+        rows, order, n_shares, state = examples.rows, examples.order, pool.n_workers, self._state
+        stops = np.zeros((n_shares, 4), dtype=np.int64)
+        stops[:, 0] = begin
 
-        def apply(share: int) -> None:
-            kernels.apply_changes(
-                *(rows.indptr, rows.indices, rows.data, order, begin, end),
+        def apply(share: int) -> tuple[int, int]:
+            missing = kernels.apply_changes(
+                *(rows.indptr, rows.indices, rows.data, order, end),
                 *(batch.change_indptr, batch.change_classes, batch.changes),
-                *(share, pool.n_workers, state.lists),
+                *(self._dense_at, share, n_shares, state.lists, stops[share]),
             )
+            return share, missing
 
-        for _ in pool.map(apply, range(pool.n_workers)):
-            pass
+        left = list(range(n_shares))
+        while left:
+            short = [(share, missing) for share, missing in pool.map(apply, left) if missing]
+            for share, missing in short:
+                state.lists = restocked(state.lists, share, missing)
+            left = [share for share, _ in short]
 
     def _edges(self) -> int:
         degrees = np.empty(self._state.n_features, dtype=np.int64)

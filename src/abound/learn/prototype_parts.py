@@ -11,19 +11,69 @@ from abound.labels import Labels
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows
 
 
+class Met(NamedTuple):
+    """Rows of a batch by feature, while they are multiplied with each other.
+
+    Those of feature ``f`` begin at ``lists[f, 0]``: rows of the batch in ``rows``, their values in ``values``. At first
+    ``lists[f, 1]`` counts how many there will be; once the first one is met, -1 times how many there are.
+    """
+
+    lists: IdArray
+    rows: IdArray
+    values: Float32Array
+
+
 class Batch(NamedTuple):
-    """Arrays a batch is worked in: scores, a row spread out, the changes of each row, the pass's tally.
+    """Arrays a batch is worked in: scores, products of its rows, the changes of each row, the pass's tally.
 
     Row ``u`` of the batch adds ``changes[q] · x`` to the class ``change_classes[q]``, for ``q`` in
     ``change_indptr[u]:change_indptr[u + 1]``.
     """
 
     scores: Float32Array
-    values: Float32Array
+    met: Met
+    products: Float32Array
     change_indptr: IntArray
     change_classes: IdArray
     changes: Float32Array
     tally: Float64Array
+
+
+def make_batch(size: int, width: int, changes_a_row: int, n_features: int, n_entries: int) -> Batch:
+    """Return the arrays for batches.
+
+    Parameters
+    ----------
+    size : int
+        Rows of a batch at most.
+    width : int
+        Columns of the scores.
+    changes_a_row : int
+        Changes of a row at most.
+    n_features : int
+        Number of features.
+    n_entries : int
+        Non-zeros of a batch at most.
+
+    Returns
+    -------
+    Batch
+        Nothing in them yet.
+    """
+    met = Met(
+        np.zeros((n_features, 2), dtype=np.int32),
+        np.empty(n_entries, dtype=np.int32),
+        np.empty(n_entries, dtype=np.float32),
+    )
+    return Batch(
+        np.empty((size, width), dtype=np.float32),
+        met,
+        np.empty((size, size), dtype=np.float32),
+        np.zeros(size + 1, dtype=np.int64),
+        np.empty(size * changes_a_row, dtype=np.int32),
+        np.empty(size * changes_a_row, dtype=np.float32),
+        np.zeros(3, dtype=np.float64),
+    )
 
 
 class ChangeBook:
@@ -37,6 +87,7 @@ class ChangeBook:
         self.rows: list[IntArray] = []
         self.classes: list[IdArray] = []
         self.changes: list[Float64Array] = []
+        self.n_changes = 0
 
     def note(self, rows: IntArray, batch: Batch, steps: int) -> None:
         """Take in a batch; its first row was step ``steps``.
@@ -55,6 +106,7 @@ class ChangeBook:
         self.rows.append(rows[places])
         self.classes.append(batch.change_classes[: bounds[-1]].copy())
         self.changes.append(batch.changes[: bounds[-1]] * (float(steps) + places))
+        self.n_changes += len(places)
 
     def sums(self, rows: Rows, width: int) -> Any:
         """Return the sum of all changes × step, features × columns, and begin anew.
@@ -74,7 +126,7 @@ class ChangeBook:
         pair = (np.concatenate(self.rows), np.concatenate(self.classes))
         by_row = sp.coo_array((np.concatenate(self.changes), pair), shape=(rows.n_rows, width)).tocsr()
         X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-        self.rows, self.classes, self.changes = [], [], []
+        self.rows, self.classes, self.changes, self.n_changes = [], [], [], 0
         return (X.T.tocsr() @ by_row).tocsr()
 
 

@@ -10,11 +10,17 @@ from abound.learn.ema import EMAClassifier
 from abound.learn.experts import ExpertsClassifier
 from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
+from abound.learn.hierarchical_bayes import HierarchicalBayesClassifier
 from abound.learn.independent import IndependentClassifier
+from abound.learn.linear import LinearClassifier
 from abound.learn.mmp import MMPClassifier
 from abound.learn.ooz import OOZClassifier
+from abound.learn.orthogonal_transfer import OrthogonalTransferClassifier
 from abound.learn.pa import PAClassifier
+from abound.learn.path_svm import PathSVMClassifier
 from abound.learn.perceptron import PerceptronClassifier
+from abound.learn.recursive import RecursiveClassifier
+from abound.learn.top_down import TopDownClassifier
 from abound.learn.unweighted import UnweightedIndexClassifier
 
 LEARNERS: dict[str, type[RankingClassifier]] = {
@@ -31,8 +37,22 @@ LEARNERS: dict[str, type[RankingClassifier]] = {
         PerceptronClassifier,
         CommitteeClassifier,
         ExpertsClassifier,
+        LinearClassifier,
+        RecursiveClassifier,
+        TopDownClassifier,
+        PathSVMClassifier,
+        OrthogonalTransferClassifier,
+        HierarchicalBayesClassifier,
     )
 }
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lr": ("svm", {"loss": "logistic"}),
+    "hr-lr": ("hr-svm", {"loss": "logistic"}),
+}
+"""Further short names: a learner with some of its parameters set."""
+
+LEARNERS.update({name: LEARNERS[base] for name, (base, _) in VARIANTS.items()})
 
 
 def make_learner(name: str, **parameters: Any) -> RankingClassifier:
@@ -57,7 +77,7 @@ def make_learner(name: str, **parameters: Any) -> RankingClassifier:
     """
     if name not in LEARNERS:
         raise ValueError(f"no learner is called {name!r}; there are {', '.join(LEARNERS)}")
-    learner = LEARNERS[name]()
+    learner = LEARNERS[name](**VARIANTS.get(name, ("", {}))[1])
     known = learner.get_params(deep=False)
     for parameter in parameters:
         if parameter not in known:

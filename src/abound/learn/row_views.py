@@ -69,3 +69,27 @@ def split_negative(rows: Rows) -> Rows:
     if 2 * rows.n_features > np.iinfo(np.int32).max:
         raise ValueError(f"negative='split' doubles the {rows.n_features} features beyond what int32 holds")
     return Rows(rows.indptr, frozen(indices, np.int32), frozen(np.abs(rows.data), np.float32), 2 * rows.n_features)
+
+
+def add_constant(rows: Rows, value: float) -> Rows:
+    """Give every row one more feature, the last, of the same value.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    value : float
+        The new feature's value.
+
+    Returns
+    -------
+    Rows
+        One feature more.
+    """
+    n = rows.n_rows
+    begins, ends = rows.indptr[:-1] - rows.indptr[0], rows.indptr[1:] - rows.indptr[0]
+    first, last = rows.indptr[0], rows.indptr[-1]
+    indices = np.insert(rows.indices[first:last], ends, rows.n_features)
+    data = np.insert(rows.data[first:last], ends, np.float32(value))
+    indptr = np.concatenate((begins, ends[-1:] if n else [0])) + np.arange(n + 1)
+    return Rows(frozen(indptr, np.int64), frozen(indices, np.int32), frozen(data, np.float32), rows.n_features + 1)

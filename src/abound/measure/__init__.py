@@ -1,6 +1,8 @@
 """Measure: how good a ranking is, what it cost, and whether a difference means anything."""
 
+from abound.measure.cuts import Rule, take
 from abound.measure.evaluation import Cost, TailRow, evaluate, tail_table
+from abound.measure.isotonic import Isotonic, fit_isotonic
 from abound.measure.metrics import (
     accuracy,
     evaluate_labels,
@@ -15,9 +17,11 @@ from abound.measure.metrics import (
     recall_at_k,
     tree_loss,
 )
+from abound.measure.platt import Sigmoid, fit_platt
 from abound.measure.ranking import EVALUATION_DEPTH, inverse_propensities, ranking_measures
 from abound.measure.significance import Comparison, class_f1_test, decision_sign_test, sign_test, wilcoxon_test
 from abound.measure.splits import Summary, repeated_splits, summarise
+from abound.measure.thresholds import compare_cuts, learn_cut
 from abound.measure.treeloss import ClassDistances
 
 __all__ = [
@@ -49,4 +53,12 @@ __all__ = [
     "repeated_splits",
     "summarise",
     "Summary",
+    "fit_platt",
+    "Sigmoid",
+    "fit_isotonic",
+    "Isotonic",
+    "learn_cut",
+    "compare_cuts",
+    "take",
+    "Rule",
 ]

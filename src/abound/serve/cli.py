@@ -14,8 +14,10 @@ from abound.serve.commands.data import data
 from abound.serve.commands.demo import demo
 from abound.serve.commands.evaluate import evaluate
 from abound.serve.commands.inspect import inspect, prune
+from abound.serve.commands.journal import journal
 from abound.serve.commands.learners import learners
 from abound.serve.commands.rank import explain, predict
+from abound.serve.commands.serve import serve
 from abound.serve.commands.train import learn, train
 from abound.serve.guard import guarded
 
@@ -28,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (train, learn, predict, evaluate, explain, inspect, prune, learners, data, demo):
+for command in (train, learn, predict, evaluate, explain, inspect, prune, serve, journal, learners, data, demo):
     app.command()(guarded(command))
 
 

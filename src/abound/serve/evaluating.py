@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
 from abound.learn.model import Model
 from abound.measure import EVALUATION_DEPTH, ClassDistances, TailRow, evaluate, tail_table
+from abound.rank.topk import Ranking
 from abound.serve.inputs import Data, inputs_of
 
 
@@ -65,25 +65,26 @@ def evaluate_model(model: Model, chunks: Iterable[Data]) -> Evaluation:
         With the tree loss if the model has a taxonomy.
     """
     learner = model.estimator
-    rankings: list[npt.NDArray[np.int32]] = []
+    rankings: list[Ranking] = []
     truths: list[Labels] = []
     touched, active, seconds = 0.0, 0, 0.0
     for rows in chunks:
         begin = time.perf_counter()
         checked = learner._rows(model.rows(inputs_of(model, rows)))
-        rankings.append(learner._rank(checked, EVALUATION_DEPTH, None).ids)
+        rankings.append(learner._rank(checked, max(EVALUATION_DEPTH, learner._decision_depth()), None))
         seconds += time.perf_counter() - begin
         truths.append(rows.labels)
         n_active = int(checked.indptr[-1] - checked.indptr[0])
         touched += learner.index_.edges_touched(checked) * n_active
         active += n_active
-    ids = np.concatenate(rankings)
+    ranking = Ranking(*(np.concatenate(parts) for parts in zip(*rankings, strict=True)))
+    ids = ranking.ids[:, :EVALUATION_DEPTH]
     truth = encode(joined(truths), learner.classes_)
     measures = evaluate(
         ids,
         truth,
         n_classes=len(learner.classes_),
-        predicted=_predicted(learner, ids, truth),
+        predicted=_predicted(learner, ranking, truth),
         counts=learner.class_counts_,
         n_train=round(learner.class_counts_.sum() / max(1e-12, learner._labels_a_row)),
         distances=None if model.taxonomy is None else ClassDistances(model.taxonomy, truth.classes),
@@ -113,11 +114,10 @@ def joined(parts: list[Labels]) -> Labels:
     return Labels(indptr, ids, parts[-1].classes, parts[-1].kind)
 
 
-def _predicted(learner: RankingClassifier, ids: npt.NDArray[np.int32], truth: Labels) -> Labels | None:
+def _predicted(learner: RankingClassifier, ranking: Ranking, truth: Labels) -> Labels | None:
     """The sets of classes that `predict` would return, None where it returns one class a row."""
     if learner._kind == "single":
         return None
-    best = ids[:, : max(1, round(learner._labels_a_row))]
-    found = best >= 0
-    indptr = np.concatenate(([0], np.cumsum(found.sum(axis=1)))).astype(np.int64)
-    return Labels(indptr, best[found], truth.classes, "lists")
+    depth = learner._decision_depth()
+    indptr, ids = learner._decide(Ranking(ranking.ids[:, :depth], ranking.scores[:, :depth]))
+    return Labels(indptr, ids, truth.classes, "lists")

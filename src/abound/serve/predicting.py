@@ -1,20 +1,30 @@
-"""Rankings of rows of any number, as lines of TSV or JSON."""
+"""Rankings of rows of any number, as lines of TSV or JSON; of a calibrated model with probabilities."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from abound.learn.base import TopK
+import numpy.typing as npt
+
 from abound.learn.model import Model
 from abound.serve.inputs import Data, inputs_of
 from abound.serve.output import plain
 
-Writer = Callable[[TopK], bytes]
+
+class Ranked(NamedTuple):
+    """The best classes of each row, best first; probabilities are there if the model is calibrated."""
+
+    labels: npt.NDArray[Any]
+    scores: npt.NDArray[Any]
+    probabilities: npt.NDArray[Any] | None = None
 
 
-def rank_chunks(model: Model, chunks: Iterable[Data], k: int) -> Iterator[TopK]:
+Writer = Callable[[Ranked], bytes]
+
+
+def rank_chunks(model: Model, chunks: Iterable[Data], k: int) -> Iterator[Ranked]:
     """Rank rows chunk by chunk.
 
     Parameters
@@ -28,20 +38,25 @@ def rank_chunks(model: Model, chunks: Iterable[Data], k: int) -> Iterator[TopK]:
 
     Yields
     ------
-    TopK
+    Ranked
         The best classes of the rows of a chunk.
     """
+    learner = model.estimator
     for rows in chunks:
-        yield model.predict_topk(inputs_of(model, rows), k)
+        if learner.is_calibrated:
+            labels, scores = model.predict_topk(inputs_of(model, rows), max(2, k))
+            yield Ranked(labels[:, :k], scores[:, :k], learner.to_probabilities(scores)[:, :k])
+        else:
+            yield Ranked(*model.predict_topk(inputs_of(model, rows), k))
 
 
-def tsv_lines(topk: TopK) -> bytes:
+def tsv_lines(topk: Ranked) -> bytes:
     r"""Write rankings as TSV: ``label<TAB>score<TAB>label<TAB>score`` and so on, a line a row.
 
     Parameters
     ----------
-    topk : TopK
-        Rankings; classes that are missing are left out.
+    topk : Ranked
+        Rankings; classes that are missing are left out. Probabilities, if there are any, stand in place of scores.
 
     Returns
     -------
@@ -51,11 +66,12 @@ def tsv_lines(topk: TopK) -> bytes:
     Examples
     --------
     >>> import numpy as np
-    >>> tsv_lines(TopK(np.array([["tea", "coffee"], ["tea", None]]), np.array([[0.75, 0.25], [0.5, -np.inf]])))
+    >>> tsv_lines(Ranked(np.array([["tea", "coffee"], ["tea", None]]), np.array([[0.75, 0.25], [0.5, -np.inf]])))
     b'tea\t0.75\tcoffee\t0.25\ntea\t0.5\n'
     """
     lines = []
-    for labels, scores in _pairs(topk):
+    for labels, values, probabilities in _entries(topk):
+        scores = values if probabilities is None else probabilities
         names = [str(label) for label in labels]
         for name in names:
             if "\t" in name or "\n" in name or "\r" in name:
@@ -75,19 +91,22 @@ def json_lines(titles: Mapping[Any, str] | None = None) -> Writer:
     Returns
     -------
     callable
-        Takes rankings, returns lines: ``labels``, ``scores`` and, where there are any, ``titles``.
+        Takes rankings, returns lines: ``labels``, ``scores`` and, where there are any, ``probabilities`` and
+        ``titles``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> json_lines()(TopK(np.array([["tea", "coffee"]]), np.array([[0.75, 0.25]])))
+    >>> json_lines()(Ranked(np.array([["tea", "coffee"]]), np.array([[0.75, 0.25]])))
     b'{"labels": ["tea", "coffee"], "scores": [0.75, 0.25]}\n'
     """
 
-    def lines(topk: TopK) -> bytes:
+    def lines(topk: Ranked) -> bytes:
         objects = []
-        for labels, scores in _pairs(topk):
+        for labels, scores, probabilities in _entries(topk):
             entry: dict[str, Any] = {"labels": plain(labels), "scores": [float(f"{score:.6g}") for score in scores]}
+            if probabilities is not None:
+                entry["probabilities"] = [float(f"{probability:.6g}") for probability in probabilities]
             if titles is not None:
                 entry["titles"] = [titles.get(label, "") for label in labels]
             objects.append(json.dumps(plain(entry), ensure_ascii=False, allow_nan=False))
@@ -96,9 +115,10 @@ def json_lines(titles: Mapping[Any, str] | None = None) -> Writer:
     return lines
 
 
-def _pairs(topk: TopK) -> Iterator[tuple[list[Any], list[float]]]:
-    """The labels and scores of each row, without what is missing."""
-    for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True):
+def _entries(topk: Ranked) -> Iterator[tuple[list[Any], list[float], list[float] | None]]:
+    """The labels, scores and probabilities of each row, without what is missing."""
+    known = topk.probabilities
+    for i, (labels, scores) in enumerate(zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)):
         while labels and labels[-1] is None:
             labels.pop()
-        yield labels, scores[: len(labels)]
+        yield labels, scores[: len(labels)], None if known is None else known[i, : len(labels)].tolist()

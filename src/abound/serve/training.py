@@ -52,7 +52,7 @@ def checked_learner(name: str, parameters: Mapping[str, Any] | None = None) -> R
     >>> checked_learner("frequency", {"margin": 0.1})
     Traceback (most recent call last):
     ...
-    ValueError: the learner 'frequency' has no parameter 'margin'; it has n_jobs
+    ValueError: the learner 'frequency' has no parameter 'margin'; it has calibrate, cut, n_jobs
     """
     parameters = dict(parameters or {})
     if name in LEARNERS:
@@ -99,7 +99,7 @@ def train_model(
     vectoriser : TextVectorizer, optional
         For texts; it is fitted. By default one with its own defaults; vectors have none.
     taxonomy : Taxonomy, optional
-        Where the classes stand.
+        Where the classes stand; a learner that takes a taxonomy learns with it.
     titles : mapping of label to str, optional
         What to show for a class.
 
@@ -125,6 +125,9 @@ def train_model(
     else:
         vectoriser = None
         X, extra = data.X, {ZERO_BASED: "true" if data.zero_based else "false"}
+    parameters = learner.get_params(deep=False)
+    if taxonomy is not None and "taxonomy" in parameters and parameters["taxonomy"] is None:
+        learner.set_params(taxonomy=taxonomy)
     model = Model(learner, vectoriser, taxonomy, titles, extra)
     try:
         learner.fit(X, data.labels)

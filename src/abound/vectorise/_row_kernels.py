@@ -10,7 +10,7 @@ from abound.compiled import kernel
 from abound.vectorise._scan_kernels import GOLDEN, U32
 
 SHORT = 24
-"""Rows up to this length are sorted by insertion, longer ones byte by byte."""
+"""Rows up to this length are sorted by counting what is smaller than each entry, longer ones byte by byte."""
 
 NO_NORM, L1, L2 = 0, 1, 2
 
@@ -101,15 +101,16 @@ def tally(codes: Any, amounts: Any, of_words: Any, of_grams: Any) -> None:
 
 @kernel
 def sort_row(n: Any, n_bits: Any, row: Any, other: Any, counts: Any) -> None:
-    """Sort the first entries of ``row`` by their upper 32 bits, of which ``n_bits`` are in use."""
+    """Sort the first entries of ``row``, all different, by their upper 32 bits, of which ``n_bits`` are in use."""
     if n <= SHORT:
-        for i in range(1, n):
-            entry = row[i]
-            j = i - 1
-            while j >= 0 and row[j] > entry:
-                row[j + 1] = row[j]
-                j -= 1
-            row[j + 1] = entry
+        # Few comparisons without a branch take less time than fewer ones that the processor cannot foresee.
+        entries, places = other[:n], row[:n]
+        entries[:] = places
+        for i in range(n):
+            entry, n_smaller = entries[i], 0
+            for j in range(n):
+                n_smaller += entries[j] < entry
+            places[n_smaller] = entry
         return
     source, target = row, other
     n_moves = (n_bits + 7) >> 3

@@ -53,10 +53,7 @@ def is_small(texts: Any) -> bool:
     """
     if isinstance(texts, TextBytes):
         return texts.n_bytes < SMALL_BYTES
-    if not isinstance(texts, Sequence):
-        return False
-    step = max(1, len(texts) // SAMPLE_TEXTS)
-    return step * sum(len(text) for text in texts[::step] if isinstance(text, str)) < SMALL_BYTES
+    return isinstance(texts, Sequence) and _guess_bytes(texts) < SMALL_BYTES
 
 
 def make_blocks(texts: Any, reading: Reading, n_workers: int = 1) -> Iterator[Block]:
@@ -80,11 +77,15 @@ def make_blocks(texts: Any, reading: Reading, n_workers: int = 1) -> Iterator[Bl
         yield from (Block(part, None) for part in _cut(texts, _block_bytes(texts.n_bytes, n_workers)))
         return
     following: Iterator[Any] = iter(texts)
-    sample = list(islice(following, SAMPLE_TEXTS))
-    n_bytes, n_texts = sum(len(text) for text in sample if isinstance(text, str)), len(sample)
-    total = n_bytes * len(texts) // max(n_texts, 1) if isinstance(texts, Sized) else None
-    block_bytes = _block_bytes(total, n_workers)
-    following, n_before = chain(sample, following), 0
+    if isinstance(texts, Sequence):
+        n_bytes, n_texts = _guess_bytes(texts), len(texts)
+        total: int | None = n_bytes
+    else:
+        sample = list(islice(following, SAMPLE_TEXTS))
+        n_bytes, n_texts = _count_bytes(sample), len(sample)
+        total = n_bytes * len(texts) // max(n_texts, 1) if isinstance(texts, Sized) else None
+        following = chain(sample, following)
+    block_bytes, n_before = _block_bytes(total, n_workers), 0
     while strings := list(islice(following, _next_texts(block_bytes, n_texts, n_bytes))):
         if reading.analyze is not None:
             block = _analyzed(strings, reading, n_before)
@@ -96,6 +97,16 @@ def make_blocks(texts: Any, reading: Reading, n_workers: int = 1) -> Iterator[Bl
         yield block
         n_before += len(strings)
         n_bytes, n_texts = len(block.texts.buffer), len(strings)
+
+
+def _guess_bytes(texts: Sequence[Any]) -> int:
+    """Return about how many bytes texts have, by a sample from all over them."""
+    step = max(1, len(texts) // SAMPLE_TEXTS)
+    return step * _count_bytes(texts[::step])
+
+
+def _count_bytes(texts: Sequence[Any]) -> int:
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _block_bytes(total: int | None, n_workers: int) -> int:

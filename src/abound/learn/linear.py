@@ -1,0 +1,225 @@
+"""Flat SVM and logistic regression: one binary problem a class, solved sixteen at a time."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn.base import RankingClassifier
+from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
+from abound.learn.linear_choice import choose_cost
+from abound.learn.linear_rows import solver_rows
+from abound.learn.linear_solver import LOSSES
+from abound.learn.one_vs_rest import Settings, Solved, solve_one_vs_rest
+from abound.learn.row_views import add_constant
+from abound.store import Section
+from abound.validation import (
+    Float32Array,
+    Float64Array,
+    IdArray,
+    Rows,
+    check_choice,
+    check_labels,
+    check_number,
+    check_rows,
+    check_sample_weight,
+    make_generator,
+)
+
+
+class LinearClassifier(RankingClassifier):
+    """One-vs-rest linear SVM or logistic regression for very many classes.
+
+    Each class has the objective of LIBLINEAR, ``½‖w‖² + C Σ_i loss(y_i w·x_i)``, solved in its dual to a certified gap.
+    What all classes have in common is kept once, as the index's ``offset``; of the rest, only weights of at least
+    ``min_weight`` are kept, so that the model is a short index.
+
+    Parameters
+    ----------
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        SVM with squared or plain hinge loss, or logistic regression.
+    C : float or "cv", default=1.0
+        What errors cost against the length of the weights. "cv" chooses among ``C_grid`` by cross-validation.
+    C_grid : sequence of float, default=(0.001, 0.01, 0.1, 1, 10, 100, 1000)
+        Candidates of "cv".
+    n_folds : int, default=3
+        Folds of "cv".
+    bias : float, default=0.0
+        If not 0, every row has one more feature of this value, whose weight is regularised like the others.
+    class_weight : None, "balanced" or dict, default=None
+        A dictionary multiplies C for the rows of its classes; "balanced" gives the positive and negative rows of each
+        class the same total weight.
+    tol : float, default=1e-3
+        A class is solved when its duality gap is at most this part of its objective.
+    max_sweeps : int, default=1000
+        Sweeps over the rows after which a block of classes is left as it is, with a warning.
+    min_weight : float, default=0.05
+        Weights that differ by less from what all classes share are left out. 0 keeps all.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
+    random_state : int, RandomState or None, default=0
+        Seed of the order in which rows are taken, and of the folds.
+    n_jobs : int or None, default=None
+        Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+
+    Attributes
+    ----------
+    C_ : float
+        The C used.
+    objective_ : float64 array of shape (n_classes,)
+        Primal objective of each class, before pruning. Rows without features are left out of it.
+    gap_ : float64 array of shape (n_classes,)
+        Its duality gap: by how much the objective is above the optimum at most.
+    history_ : list of dict
+        With ``C="cv"``, ``C`` and the mean held-out ``R1`` of each candidate.
+
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi, Sundararajan: A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML 2008.
+    Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
+
+    Examples
+    --------
+    >>> from abound import LinearClassifier
+    >>> model = LinearClassifier().fit([[1, 0], [0, 1], [1, 1]], ["a", "b", "a"])
+    >>> model.predict([[1, 0]]).tolist()
+    ['a']
+    """
+
+    learner: ClassVar[str] = "svm"
+    ranks_every_class: ClassVar[bool] = True
+    objective_: Float64Array
+    gap_: Float64Array
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        C: float | str = 1.0,
+        C_grid: Any = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
+        n_folds: int = 3,
+        bias: float = 0.0,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_sweeps: int = 1000,
+        min_weight: float = 0.05,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.C_grid = C_grid
+        self.n_folds = n_folds
+        self.bias = bias
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_sweeps = max_sweeps
+        self.min_weight = min_weight
+        self.calibrate = calibrate
+        self.cut = cut
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve the problem of each class.
+
+        Ctrl-C stops without a model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        y : array, list of lists or indicator
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            Multiplies C, row by row.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        rows = check_rows(self, X, reset=True)
+        labels = check_labels(y, rows.n_rows)
+        weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
+        self._remember(labels)
+        self.history_: list[dict[str, float]] = []
+        self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights)
+        solved = self._solve(rows, labels, weights, [self.C_])[0]
+        self._index = solved.index
+        self.objective_, self.gap_ = solved.objective, solved.gap
+        if solved.n_unfinished:
+            warnings.warn(
+                f"{solved.n_unfinished} blocks of classes did not reach tol={self.tol} within max_sweeps="
+                f"{self.max_sweeps}; gap_ tells how far they are; raise max_sweeps or tol, or lower C",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self._learn_decisions(X, labels, weights)
+
+    @property
+    def index_(self) -> ClassIndex:
+        """The weights that are kept, as differences from the offset."""
+        return self._index
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("loss", self.loss, LOSSES)
+        if self.C != "cv":
+            check_number("C", self.C, 0, above=True)
+        for cost in self.C_grid:
+            check_number("C_grid", cost, 0, above=True)
+        check_number("n_folds", self.n_folds, 2, whole=True)
+        check_number("bias", self.bias)
+        check_class_weight(self.class_weight)
+        check_number("tol", self.tol, 0, above=True)
+        check_number("max_sweeps", self.max_sweeps, 1, whole=True)
+        check_number("min_weight", self.min_weight, 0)
+
+    def _solve(self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float]) -> list[Solved]:
+        generator = make_generator(self.random_state)
+        prepared = solver_rows(rows, weights, generator, self.bias)
+        seed = int(generator.integers(2**31))
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
+        class_weights = class_costs(self.class_weight, labels, weights)
+        width = self._width_of_view(rows.n_features)
+        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, self.n_jobs)
+
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+        def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
+            return [solved.index for solved in self._solve(some, own, counts, costs)]
+
+        best, self.history_ = choose_cost(
+            solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
+        )
+        return best
+
+    def _view(self, rows: Rows) -> Rows:
+        return add_constant(rows, self.bias) if self.bias else rows
+
+    def _width_of_view(self, n_features: int) -> int:
+        return n_features + 1 if self.bias else n_features
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        self._index = self._index.remap_classes(new_ids, n_classes)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"C": self.C_, "history": self.history_}
+
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        self._index = index
+        cost, history = fitted.get("C"), fitted.get("history")
+        self.C_ = float(cost) if isinstance(cost, float | int) else float("nan")
+        self.history_ = history if isinstance(history, list) else []
+        self.objective_ = np.full(index.n_classes, np.nan)
+        self.gap_ = np.full(index.n_classes, np.nan)

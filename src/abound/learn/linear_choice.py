@@ -1,0 +1,70 @@
+"""Choose C by cross-validation, all candidates along one path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn.row_views import take_rows
+from abound.measure.places import true_ranks
+from abound.measure.ranking import recall
+from abound.rank.topk import rank_topk
+from abound.validation import Float32Array, Rows, make_generator
+
+
+def choose_cost(
+    solve: Callable[[Rows, Labels, Float32Array, list[float]], list[ClassIndex]],
+    view: Callable[[Rows], Rows],
+    rows: Rows,
+    labels: Labels,
+    weights: Float32Array,
+    costs: Sequence[float],
+    n_folds: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> tuple[float, list[dict[str, float]]]:
+    """Return the C with the best mean R1 on held-out folds, the smaller of equals, and all results.
+
+    Parameters
+    ----------
+    solve : callable
+        From rows, labels, weights and values of C to their models.
+    view : callable
+        Rows as the models see them.
+    rows, labels, weights : Rows, Labels, float32 array
+        The training data.
+    costs : sequence of float
+        The candidates.
+    n_folds : int
+        Number of folds.
+    random_state : object
+        Seed of the folds.
+    n_jobs : int or None
+        Threads when ranking.
+
+    Returns
+    -------
+    tuple of float and list of dict
+        The choice; ``C`` and ``R1`` of each candidate.
+    """
+    ordered = sorted({float(cost) for cost in costs})
+    n_folds = min(n_folds, rows.n_rows)
+    if n_folds < 2 or len(ordered) < 2:
+        return ordered[len(ordered) // 2], []
+    shuffled = make_generator(random_state).permutation(rows.n_rows)
+    found = np.zeros((n_folds, len(ordered)))
+    for fold in range(n_folds):
+        held = np.sort(shuffled[fold::n_folds])
+        kept = np.sort(np.setdiff1d(shuffled, held))
+        solved = solve(take_rows(rows, kept), labels.take(kept), weights[kept], ordered)
+        truth, held_rows = labels.take(held), view(take_rows(rows, held))
+        for c, model in enumerate(solved):
+            ranking = rank_topk(model, held_rows, 1, every_class=True, n_jobs=n_jobs)
+            found[fold, c] = recall(true_ranks(ranking.ids, truth), 1)
+    means = found.mean(axis=0)
+    history = [{"C": cost, "R1": float(mean)} for cost, mean in zip(ordered, means, strict=True)]
+    return ordered[int(means.argmax())], history

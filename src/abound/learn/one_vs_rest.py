@@ -1,0 +1,206 @@
+"""All classes of a one-vs-rest model, sixteen at a time, each block centred and pruned as it leaves the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from abound.distribute import workers
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn import _linear_kernels as kernels
+from abound.learn._lanes import LANES
+from abound.learn.linear_rows import SolverRows
+from abound.learn.linear_solver import (
+    Background,
+    Block,
+    Costs,
+    Edges,
+    Outcome,
+    heavy_edges,
+    solve_background,
+    start_block,
+)
+from abound.progress import track
+from abound.validation import Float32Array, Float64Array, IntArray, frozen
+
+
+class Settings(NamedTuple):
+    """How the problems are solved and what is kept of them; see `LinearClassifier`."""
+
+    loss: int
+    tol: float
+    max_sweeps: int
+    min_weight: float
+    seed: int
+
+
+class Solved(NamedTuple):
+    """A model and, class by class, its primal objective and duality gap."""
+
+    index: ClassIndex
+    objective: Float64Array
+    gap: Float64Array
+    n_sweeps: float
+    n_unfinished: int
+
+
+class Positives(NamedTuple):
+    """The rows of each class, in the solver's numbering."""
+
+    indptr: IntArray
+    rows: IntArray
+
+    def of_block(self, first: int, n_lanes: int) -> tuple[IntArray, IntArray]:
+        """Return the positive rows of a block of classes and their lanes."""
+        bounds = self.indptr[first : first + n_lanes + 1]
+        return self.rows[bounds[0] : bounds[-1]], np.repeat(np.arange(n_lanes), np.diff(bounds))
+
+
+def positives_of(labels: Labels, rows: SolverRows) -> Positives:
+    """List the rows of each class.
+
+    Parameters
+    ----------
+    labels : Labels
+        Of the user's rows.
+    rows : SolverRows
+        The same rows as the solver has them.
+
+    Returns
+    -------
+    Positives
+        By class.
+    """
+    own = labels.take(rows.order)
+    of_entry = np.repeat(np.arange(rows.n_rows), np.diff(own.indptr))
+    by_class = np.argsort(own.ids, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(own.ids, minlength=labels.n_classes))))
+    return Positives(frozen(indptr, np.int64), frozen(of_entry[by_class], np.int64))
+
+
+def solve_one_vs_rest(
+    rows: SolverRows,
+    labels: Labels,
+    costs: Sequence[float],
+    class_weights: Costs,
+    settings: Settings,
+    n_features: int,
+    n_jobs: int | None,
+) -> list[Solved]:
+    """Learn one linear model a class, for each of several values of C.
+
+    Parameters
+    ----------
+    rows : SolverRows
+        The rows.
+    labels : Labels
+        Of the user's rows.
+    costs : sequence of float
+        Values of C, ascending; a block starts each from the solution of the one before.
+    class_weights : Costs
+        The weight of each class's positive and negative rows, two arrays of shape (n_classes,).
+    settings : Settings
+        Loss, tolerance and pruning.
+    n_features : int
+        Features of the index.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    list of Solved
+        One for each C.
+    """
+    positives = positives_of(labels, rows)
+    n_classes = labels.n_classes
+    spare = [Block(rows)]
+    common = float(np.median(class_weights.negative)) if n_classes else 1.0
+    backgrounds = [
+        solve_background(spare[0], cost * common, settings.loss, settings.tol, settings.max_sweeps, settings.seed)
+        for cost in costs
+    ]
+
+    def solve_block(first: int) -> list[tuple[Edges, Outcome]]:
+        block = spare.pop() if spare else Block(rows)
+        n_lanes = min(LANES, n_classes - first)
+        start_block(block, backgrounds[0], *positives.of_block(first, n_lanes))
+        found = []
+        for cost, background in zip(costs, backgrounds, strict=True):
+            lane_costs = Costs(*(_padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
+            outcome = block.solve(
+                lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
+            )
+            edges = heavy_edges(block.weights, background.weights, n_lanes, settings.min_weight, first)
+            found.append((edges, Outcome(*(part[:n_lanes] for part in outcome[:2]), *outcome[2:])))
+        spare.append(block)
+        return found
+
+    firsts = range(0, n_classes, LANES)
+    with workers(n_jobs) as pool, track("learn classes", n_classes) as progress:
+        solved = []
+        for found in pool.map(solve_block, firsts):
+            solved.append(found)
+            progress.advance(LANES)
+    return [
+        _join([found[c] for found in solved], rows, background, n_features, n_classes)
+        for c, background in enumerate(backgrounds)
+    ]
+
+
+def _padded(costs: Float32Array) -> Float32Array:
+    """Costs of all sixteen lanes; lanes without a class have a problem too, which nobody reads."""
+    full = np.full(LANES, costs[-1], dtype=np.float32)
+    full[: len(costs)] = costs
+    return full
+
+
+def _join(
+    found: list[tuple[Edges, Outcome]], rows: SolverRows, background: Background, n_features: int, n_classes: int
+) -> Solved:
+    outcomes = [outcome for _, outcome in found]
+    return Solved(
+        join_edges([edges for edges, _ in found], rows, background.weights, n_features, n_classes),
+        np.concatenate([outcome.objective for outcome in outcomes]),
+        np.concatenate([outcome.gap for outcome in outcomes]),
+        float(np.mean([outcome.n_sweeps for outcome in outcomes])),
+        sum(not outcome.converged for outcome in outcomes),
+    )
+
+
+def join_edges(
+    blocks: Sequence[Edges], rows: SolverRows, offset: Float32Array, n_features: int, n_classes: int
+) -> ClassIndex:
+    """Put the edges of all blocks into one index over the user's features.
+
+    Parameters
+    ----------
+    blocks : sequence of Edges
+        What left the solver, block by block.
+    rows : SolverRows
+        Whose features they are.
+    offset : float32 array
+        What was subtracted from all classes, by the solver's features.
+    n_features, n_classes : int
+        The shape.
+
+    Returns
+    -------
+    ClassIndex
+        With the offset, by the user's features.
+    """
+    degrees = np.zeros(n_features, dtype=np.int64)
+    for edges in blocks:
+        degrees[rows.features] += edges.counts
+    indptr = np.concatenate(([0], np.cumsum(degrees)))
+    cursor = indptr[:-1].copy()
+    classes, weights = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+    for edges in blocks:
+        kernels.place_edges(*edges, rows.features, cursor, classes, weights)
+    full = np.zeros(n_features, dtype=np.float32)
+    full[rows.features] = offset
+    return ClassIndex.from_lists(
+        indptr, classes, weights, n_classes=n_classes, offset=frozen(full, np.float32) if full.any() else None
+    )

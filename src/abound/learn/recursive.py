@@ -1,0 +1,271 @@
+"""HR-SVM and HR-LR: classes of a taxonomy or graph are learned together, each pulled towards its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy.typing as npt
+
+from abound.distribute import workers
+from abound.index.class_index import ClassIndex
+from abound.labels import Labels
+from abound.learn.base import RankingClassifier
+from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
+from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
+from abound.learn.index_parts import prefixed
+from abound.learn.linear_choice import choose_cost
+from abound.learn.linear_rows import solver_rows
+from abound.learn.linear_solver import LOSSES
+from abound.learn.one_vs_rest import Settings, positives_of
+from abound.learn.recursive_graph import RecursiveGraph, class_graph
+from abound.learn.recursive_tree import RecursiveTree, short_tree
+from abound.learn.row_views import add_constant
+from abound.read.taxonomy import Taxonomy
+from abound.store import Section
+from abound.validation import (
+    Float32Array,
+    IdArray,
+    Rows,
+    check_choice,
+    check_labels,
+    check_number,
+    check_rows,
+    check_sample_weight,
+    make_generator,
+)
+
+
+class RecursiveClassifier(RankingClassifier):
+    """Recursive regularization: one linear model a class, pulled towards its parent or its neighbours.
+
+    On a tree, ``Σ_n ½‖w_n − w_π(n)‖² + C Σ_leaf Σ_i loss``, all nodes together, the root's parent being 0; rows of an
+    inner node are those of a leaf spawned under it. On a DAG or graph, ``Σ_edges ½‖w_i − w_j‖² + C Σ_n Σ_i loss``.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, path or None, default=None
+        A tree, a DAG or a graph, or its file; None puts all classes under one root.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        HR-SVM with hinge or squared hinge loss, or HR-LR.
+    C : float or "cv", default=1.0
+        What errors cost against the springs. "cv" chooses among ``C_grid`` by cross-validation.
+    C_grid : sequence of float, default=(0.001, 0.01, 0.1, 1, 10, 100, 1000)
+        Candidates of "cv".
+    n_folds : int, default=3
+        Folds of "cv".
+    root : {"free", "zero"}, default="free"
+        Whether a tree's root has weights of its own, pulled towards 0, or is 0: then a tree of depth one is the flat
+        problem of `LinearClassifier`.
+    bias : float, default=0.0
+        If not 0, every row has one more feature of this value.
+    class_weight : None, "balanced" or dict, default=None
+        See `LinearClassifier`.
+    tol : float, default=1e-2
+        Duality gap to which the classes are solved in each round, as a part of their objective.
+    round_tol : float, default=0.35
+        Stop when a round lowers the objective by less than this part of it. That is soon, often after two rounds:
+        further ones lower the objective, but hardly the errors. For the optimum itself set it to 0.001, say.
+    max_rounds : int, default=50
+        Rounds after which to stop in any case.
+    max_sweeps : int, default=1000
+        Sweeps over the rows after which a block of classes is left as it is.
+    min_weight : float, default=0.1
+        Weights that differ by less from what all classes share are left out. 0 keeps all.
+    calibrate : None, "platt" or "isotonic", default=None
+        Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
+    cut : str or None, default="auto"
+        With several labels a row, which classes to predict: "rcut", "instance", "scut", "scut-fbr", "pcut" or "zero",
+        learned on held-out rows; "auto" takes the best that needs no other rows; None as many as rows have on average.
+    random_state : int, RandomState or None, default=0
+        Seed of the order in which rows are taken, and of the folds.
+    n_jobs : int or None, default=None
+        Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+
+    Attributes
+    ----------
+    C_ : float
+        The C used.
+    history_ : list of dict
+        ``round``, ``objective`` and ``seconds`` of each round. The objective never rises.
+    choice_ : list of dict
+        With ``C="cv"``, ``C`` and the mean held-out ``R1`` of each candidate.
+
+    References
+    ----------
+    Gopal, Yang: Recursive Regularization for Large-scale Classification with Hierarchical and Graphical Dependencies,
+    KDD 2013.
+
+    Examples
+    --------
+    >>> from abound import RecursiveClassifier, Taxonomy
+    >>> taxonomy = Taxonomy.from_edges([("drinks", "hot"), ("hot", "tea"), ("hot", "coffee"), ("drinks", "milk")])
+    >>> X, y = [[1, 0, 1], [0, 1, 1], [1, 1, 0]], ["tea", "coffee", "milk"]
+    >>> RecursiveClassifier(taxonomy).fit(X, y).predict([[1, 0, 1]]).tolist()
+    ['tea']
+    """
+
+    learner: ClassVar[str] = "hr-svm"
+    ranks_every_class: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        taxonomy: Any = None,
+        loss: str = "hinge",
+        C: float | str = 1.0,
+        C_grid: Any = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
+        n_folds: int = 3,
+        root: str = "free",
+        bias: float = 0.0,
+        class_weight: Any = None,
+        tol: float = 1e-2,
+        round_tol: float = 0.35,
+        max_rounds: int = 50,
+        max_sweeps: int = 1000,
+        min_weight: float = 0.1,
+        calibrate: str | None = None,
+        cut: str | None = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.loss = loss
+        self.C = C
+        self.C_grid = C_grid
+        self.n_folds = n_folds
+        self.root = root
+        self.bias = bias
+        self.class_weight = class_weight
+        self.tol = tol
+        self.round_tol = round_tol
+        self.max_rounds = max_rounds
+        self.max_sweeps = max_sweeps
+        self.min_weight = min_weight
+        self.calibrate = calibrate
+        self.cut = cut
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve all classes together, in rounds.
+
+        Ctrl-C stops without a model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        y : array, list of lists or indicator
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            Multiplies C, row by row.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        self._check_parameters()
+        rows = check_rows(self, X, reset=True)
+        labels = check_labels(y, rows.n_rows)
+        weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
+        self._remember(labels)
+        self._taxonomy = self._read_taxonomy()
+        self.choice_: list[dict[str, float]] = []
+        self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights)
+        self._index, self.history_ = self._solve(rows, labels, weights, self.C_)
+        return self._learn_decisions(X, labels, weights)
+
+    @property
+    def index_(self) -> ClassIndex:
+        """The weights of the classes that are kept, as differences from the offset."""
+        return self._index
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_taxonomy(self.taxonomy)
+        check_choice("loss", self.loss, LOSSES)
+        if self.C != "cv":
+            check_number("C", self.C, 0, above=True)
+        for cost in self.C_grid:
+            check_number("C_grid", cost, 0, above=True)
+        check_number("n_folds", self.n_folds, 2, whole=True)
+        check_choice("root", self.root, ("free", "zero"))
+        check_number("bias", self.bias)
+        check_class_weight(self.class_weight)
+        check_number("tol", self.tol, 0, above=True)
+        check_number("round_tol", self.round_tol, 0)
+        check_number("max_rounds", self.max_rounds, 1, whole=True)
+        check_number("max_sweeps", self.max_sweeps, 1, whole=True)
+        check_number("min_weight", self.min_weight, 0)
+
+    def _read_taxonomy(self) -> Taxonomy | None:
+        given = self.taxonomy
+        return given if given is None or isinstance(given, Taxonomy) else Taxonomy.from_file(given)
+
+    def _solve(
+        self, rows: Rows, labels: Labels, weights: Float32Array, cost: float
+    ) -> tuple[ClassIndex, list[dict[str, float]]]:
+        generator = make_generator(self.random_state)
+        prepared = solver_rows(rows, weights, generator, self.bias)
+        seed = int(generator.integers(2**31))
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
+        given = (
+            prepared,
+            positives_of(labels, prepared),
+            cost,
+            class_costs(self.class_weight, labels, weights),
+            settings,
+        )
+        state: RecursiveTree | RecursiveGraph
+        if self._taxonomy is None or self._taxonomy.is_tree:
+            tree = class_tree(self._taxonomy, labels.classes)
+            state = RecursiveTree(short_tree(tree, root_is_zero=self.root == "zero"), *given)
+        else:
+            state = RecursiveGraph(class_graph(self._taxonomy, nodes_of(self._taxonomy, labels.classes)), *given)
+        with workers(self.n_jobs) as pool:
+            history = list(state.rounds(self.max_rounds, self.round_tol, pool))
+            return state.index(self._width_of_view(rows.n_features), pool), history
+
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+        def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
+            return [self._solve(some, own, counts, cost)[0] for cost in costs]
+
+        best, self.choice_ = choose_cost(
+            solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
+        )
+        return best
+
+    def _view(self, rows: Rows) -> Rows:
+        return add_constant(rows, self.bias) if self.bias else rows
+
+    def _width_of_view(self, n_features: int) -> int:
+        return n_features + 1 if self.bias else n_features
+
+    def _remap(self, new_ids: IdArray, n_classes: int) -> None:
+        self._index = self._index.remap_classes(new_ids, n_classes)
+
+    def _model_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        arrays = super()._model_arrays()
+        return arrays if self._taxonomy is None else arrays | prefixed("taxonomy/", self._taxonomy.to_arrays())
+
+    def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        part = stored.section("taxonomy/")
+        self._taxonomy = None
+        if len(part):
+            try:
+                self._taxonomy = Taxonomy.from_arrays(dict(part))
+            except (ValueError, TypeError) as error:
+                raise stored.fault("taxonomy", str(error)) from None
+        if self.taxonomy is None:
+            self.taxonomy = self._taxonomy
+        super()._restore_model(stored, n_edges, fitted)
+
+    def _fitted_values(self) -> dict[str, Any]:
+        return {"C": self.C_, "history": self.history_, "choice": self.choice_}
+
+    def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        self._index = index
+        cost, history, choice = (fitted.get(name) for name in ("C", "history", "choice"))
+        self.C_ = float(cost) if isinstance(cost, float | int) else float("nan")
+        self.history_ = history if isinstance(history, list) else []
+        self.choice_ = choice if isinstance(choice, list) else []

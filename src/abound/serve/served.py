@@ -1,0 +1,279 @@
+"""A model in use: the version that ranks now, and the thread that makes the next one.
+
+The thread looks for a new model file, learns what the journal holds, and publishes a version by swapping one reference.
+Requests that began with the old one end with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any
+
+from abound.serve.appending import Appender
+from abound.serve.follower import Follower, Learned, Signature
+from abound.serve.journal import Correction, Journal, Proposal, is_journal_empty, journal_path
+from abound.serve.student import warm_up
+from abound.serve.version import Version
+
+TURN = 0.2
+"""Seconds between looks at the journal; a correction that comes through this process is seen at once."""
+
+LOOK = 1.0
+"""Seconds between looks at the model file."""
+
+PUBLISH = 0.5
+"""Least seconds between two versions; so that a correction counts within a second."""
+
+PAUSE = 0.001
+"""Seconds between two corrections, so that answers which wait for the interpreter come in between."""
+
+SNAPSHOT_SECONDS, SNAPSHOT_ENTRIES = 60.0, 1000
+"""A snapshot is written when something was learned and so much time or so many corrections have passed."""
+
+RECENT = 50
+"""Corrections that the history shows."""
+
+log = logging.getLogger("abound.serve")
+
+
+class ServedModel:
+    """A model file that is served.
+
+    Parameters
+    ----------
+    name : str
+        Its name in addresses.
+    path : Path
+        The file.
+    accepts : bool
+        Whether corrections are accepted; those of the journal count in any case.
+
+    Attributes
+    ----------
+    version : Version
+        The version that ranks now.
+    """
+
+    version: Version
+
+    def __init__(self, name: str, path: Path, *, accepts: bool = False) -> None:
+        self.name = name
+        self.path = path
+        self.n_suggested = 0
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._wake, self._stop = Event(), Event()
+        self._lock = Lock()
+        self._waiting: list[tuple[int, Future[None]]] = []
+        self._coming: set[str] = set()
+        self._published = self._looked = self._saved = time.monotonic()
+        self._cost = 0.0
+        self._unsaved = 0
+        self._bad: Signature | None = None
+        self._journal = self._open_journal(create=accepts)
+        self._follower = Follower(path, self._journal)
+        self.accepts = accepts and self._follower.can_learn
+        if self.accepts:
+            warm_up(self._follower.freeze())
+        self._follower.catch_up()
+        self._remember_last()
+        self._publish()
+        self._appender = Appender(self._journal) if self.accepts and self._journal is not None else None
+        self._thread = Thread(target=self._run, name=f"abound-learn-{name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what still waits, then a snapshot, and end the threads."""
+        if self._appender is not None:
+            self._appender.close()
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+        if self._journal is not None:
+            self._journal.close()
+
+    def append(self, correction: Correction, request: str | None) -> Future[int]:
+        """Write a correction into the journal.
+
+        Parameters
+        ----------
+        correction : Correction
+            What is right.
+        request : str or None
+            The client's name for it.
+
+        Returns
+        -------
+        Future
+            Its entry, once it is on the disk.
+        """
+        assert self._appender is not None
+        future = self._appender.append(Proposal(correction, self.version.name, request))
+        future.add_done_callback(lambda _: self._wake.set())
+        return future
+
+    def announce(self, labels: Iterable[str]) -> None:
+        """Take note of classes that are on their way.
+
+        Parameters
+        ----------
+        labels : iterable of str
+            Their labels.
+        """
+        with self._lock:
+            self._coming.update(labels)
+
+    def knows(self, label: str) -> bool:
+        """Tell whether a class is known or on its way.
+
+        Parameters
+        ----------
+        label : str
+            Its label.
+
+        Returns
+        -------
+        bool
+            Whether corrections may name it.
+        """
+        return label in self.version.class_ids or label in self._coming
+
+    def when_learned(self, entry: int) -> Future[None]:
+        """Wait for a correction to count.
+
+        Parameters
+        ----------
+        entry : int
+            Its entry.
+
+        Returns
+        -------
+        Future
+            Done once a version that has learned it ranks.
+        """
+        future: Future[None] = Future()
+        with self._lock:
+            if self.version.mark >= entry:
+                future.set_result(None)
+            else:
+                self._waiting.append((entry, future))
+        return future
+
+    def describe(self) -> dict[str, Any]:
+        """Return what there is to say about the model and what it has learned."""
+        version, journal = self.version, self._journal
+        learner = version.model.estimator
+        last = 0 if journal is None else journal.last()
+        return {
+            "name": self.name,
+            "version": version.name,
+            "learner": learner.learner,
+            "takes": version.takes,
+            "first_feature": version.first_feature,
+            "classes": version.n_classes,
+            "features": learner.n_features_in_,
+            "edges": learner.n_edges_,
+            "bytes": self._follower.signature.size,
+            "taxonomy": version.model.taxonomy is not None,
+            "suggestions": self.n_suggested,
+            "learning": {
+                "possible": self._follower.can_learn,
+                "accepted": self.accepts,
+                "corrections": 0 if journal is None else journal.count(),
+                "waiting": max(0, last - version.mark),
+                "recent": list(self._recent)[::-1],
+            },
+        }
+
+    def _open_journal(self, *, create: bool) -> Journal | None:
+        path = journal_path(self.path)
+        return Journal(path, create=create) if create or not is_journal_empty(path) else None
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(TURN)
+            self._wake.clear()
+            try:
+                while self._turn() and not self._stop.is_set():
+                    pass
+            except Exception:
+                log.exception("%s: learning goes on after an error", self.name)
+        self._publish()
+        self._follower.save_snapshot()
+
+    def _turn(self) -> bool:
+        """Do what there is to do; tell whether there may be more."""
+        if time.monotonic() - self._looked >= LOOK:
+            self._look()
+        learned = self._follower.advance(20, PAUSE)
+        self._note(learned)
+        is_new = self._follower.version != self.version.name
+        if is_new and time.monotonic() - self._published >= max(PUBLISH, 3 * self._cost):
+            self._publish()
+        waited = time.monotonic() - self._saved
+        if self._unsaved and (waited >= SNAPSHOT_SECONDS or self._unsaved >= SNAPSHOT_ENTRIES):
+            self._follower.save_snapshot()
+            self._saved, self._unsaved = time.monotonic(), 0
+        if learned:
+            return True
+        if self._follower.version != self.version.name:
+            time.sleep(0.02)
+            return True
+        return False
+
+    def _look(self) -> None:
+        """Take up another model file, or a journal that was not there before."""
+        self._looked = time.monotonic()
+        found = Signature.of(self.path) if self.path.exists() else None
+        if self._journal is None and not is_journal_empty(journal_path(self.path)):
+            self._journal = self._follower.journal = self._open_journal(create=False)
+        elif not self._follower.is_replaced() or found == self._bad:
+            return
+        try:
+            self._follower.reload()
+            self._follower.catch_up()
+            self._publish()
+            log.info("%s: version %s is in use", self.name, self.version.name)
+        except Exception as error:
+            self._bad = found
+            log.error("%s: the new file is not taken up: %s", self.name, error)
+
+    def _publish(self) -> None:
+        begin = time.monotonic()
+        before = getattr(self, "version", None)
+        if before is not None and not before.name.startswith(self._follower.base):
+            before = None
+        version = Version(self._follower.version, self._follower.applied, self._follower.freeze(), before)
+        version.warm_up()
+        self._published = time.monotonic()
+        self._cost = self._published - begin
+        with self._lock:
+            self.version = version
+            self._coming = {label for label in self._coming if label not in version.class_ids}
+            done = [future for entry, future in self._waiting if entry <= version.mark]
+            self._waiting = [(entry, future) for entry, future in self._waiting if entry > version.mark]
+        for future in done:
+            future.set_result(None)
+
+    def _note(self, learned: list[Learned]) -> None:
+        self._unsaved += len(learned)
+        for entry, outcome in learned:
+            self._recent.append(_shown(entry) | {"was_right": outcome.was_right, "tries": outcome.tries})
+
+    def _remember_last(self) -> None:
+        """Show what was learned before the start as well; how it went is not known any more."""
+        if self._journal is not None:
+            undone = self._journal.undone()
+            for entry in self._journal.after(max(0, self._journal.last() - RECENT), RECENT):
+                if entry.correction is not None and entry.id not in undone:
+                    self._recent.append(_shown(entry) | {"was_right": None, "tries": None})
+
+
+def _shown(entry: Any) -> dict[str, Any]:
+    """An entry without what it was about: texts may be private."""
+    return {"entry": entry.id, "at": entry.at, "labels": [str(label) for label in entry.correction.labels]}

@@ -1,0 +1,1 @@
+"""The server: requests in, rankings out."""

@@ -1,0 +1,190 @@
+"""Probabilities: Platt's sigmoid and isotonic curves against twins and scikit-learn, and what learners make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+
+import naive_thresholds as naive
+from abound import FeatureFocusClassifier, PAClassifier
+from abound.learn.deciding import spread_to_one
+from abound.learn.decisions import Calibration, levels_of
+from abound.measure import Isotonic, Sigmoid, fit_isotonic, fit_platt
+from abound.measure.platt import UNFITTED
+from abound.rank.topk import Ranking
+from generate import make_rows
+
+cases = st.lists(st.tuples(st.floats(-5, 5), st.booleans()), min_size=2, max_size=20)
+
+
+class AsIs(ClassifierMixin, BaseEstimator):
+    """A binary classifier whose score is its only feature."""
+
+    def fit(self, X: Any, y: Any) -> AsIs:
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return X[:, 0]
+
+    def predict(self, X: Any) -> Any:
+        return (X[:, 0] > 0).astype(int)
+
+
+def noisy_scores(n: int = 500, seed: int = 0) -> tuple[Any, Any]:
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=n)
+    return scores, generator.random(n) < 1 / (1 + np.exp(1 - 2 * scores))
+
+
+def by_scikit_learn(method: str, scores: Any, right: Any, asked: Any) -> Any:
+    model = FrozenEstimator(AsIs().fit(scores[:, None], right))
+    calibrated = CalibratedClassifierCV(model, method=method, ensemble=False).fit(scores[:, None], right.astype(int))
+    return calibrated.predict_proba(asked[:, None])[:, 1]
+
+
+@given(cases)
+def test_platt_reaches_the_minimum(case: Any) -> None:
+    scores, right = [s for s, _ in case], [r for _, r in case]
+    sigmoid = fit_platt(scores, right)
+    if not any(right):
+        assert sigmoid == UNFITTED == Sigmoid(-2.0, 0.0)
+        return
+    reached = naive.platt_loss(*sigmoid, scores, right)
+    start = np.array([0.0, np.log((len(right) - sum(right) + 1) / (sum(right) + 1))])
+    least = minimize(lambda x: naive.platt_loss(x[0], x[1], scores, right), start, method="Nelder-Mead").fun
+    assert reached <= least + 1e-6
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-3, 1.0, 1e6, 1e37])
+def test_platt_agrees_with_scikit_learn_in_any_unit(unit: float) -> None:
+    scores, right = noisy_scores()
+    asked = np.linspace(-4, 4, 50)
+    expected = by_scikit_learn("sigmoid", scores, right, asked)
+    np.testing.assert_allclose(fit_platt(unit * scores, right)(unit * asked), expected, atol=1e-4)
+
+
+def test_isotonic_agrees_with_scikit_learn_but_for_what_is_certain() -> None:
+    scores, right = noisy_scores()
+    asked = np.linspace(-4, 4, 50)
+    n_right = right.sum()
+    bounds = 1 / (len(right) - n_right + 2), (n_right + 1) / (n_right + 2)
+    expected = by_scikit_learn("isotonic", scores, right, asked)
+    np.testing.assert_allclose(fit_isotonic(scores, right)(asked), expected.clip(*bounds), atol=2e-3)
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0, 3.0]), st.booleans()), min_size=1, max_size=12))
+def test_isotonic_is_the_nearest_rising_curve(case: Any) -> None:
+    scores, right = [s for s, _ in case], [r for _, r in case]
+    n_right = sum(right)
+    bounds = 1 / (len(right) - n_right + 2), (n_right + 1) / (n_right + 2)
+    expected = np.clip(naive.isotonic(scores, right), *bounds)
+    np.testing.assert_allclose(fit_isotonic(scores, right)(scores), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", [fit_platt, fit_isotonic])
+def test_a_weight_is_the_same_as_repeating(fit: Any) -> None:
+    scores, right = noisy_scores(100)
+    weights = np.random.default_rng(1).integers(0, 4, size=100)
+    again = fit(np.repeat(scores, weights), np.repeat(right, weights))
+    np.testing.assert_allclose(fit(scores, right, weights)(scores), again(scores), rtol=1e-9)
+
+
+@pytest.mark.parametrize("fit", [fit_platt, fit_isotonic])
+@given(case=cases)
+def test_probabilities_stay_inside_and_isotonic_never_falls(fit: Any, case: Any) -> None:
+    curve = fit([s for s, _ in case], [r for _, r in case])
+    asked = np.array([-3e38, -1e3, -5, -0.1, 0, 0.1, 5, 1e3, 3e38])
+    found = curve(asked)
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()
+    assert (found <= 1).all()
+    if isinstance(curve, Isotonic) or curve.A <= 0:
+        assert (np.diff(found) >= 0).all()
+
+
+def test_bad_scores_are_named() -> None:
+    with pytest.raises(ValueError, match=r"scores\[1\] is inf"):
+        fit_platt([0, np.inf], [True, False])
+    with pytest.raises(ValueError, match="equally long"):
+        fit_platt([0, 1], [True])
+    with pytest.raises(ValueError, match="weights"):
+        fit_isotonic([0, 1], [True, False], [1, -1])
+
+
+def test_margins_are_taken_from_the_best_other_class() -> None:
+    ids = np.array([[3, 1, 2], [0, 2, -1], [1, -1, -1], [-1, -1, -1]], np.int32)
+    scores = np.array([[5, 2, -1], [0.5, 0.5, -np.inf], [4, -np.inf, -np.inf], [-np.inf] * 3], np.float32)
+    margins = levels_of(Ranking(ids, scores), "margin")
+    assert margins.tolist() == [[3, -3, -6], [0, 0, -0.5], [4, -4, -4], [0, 0, 0]]
+    assert levels_of(Ranking(ids, scores), "score").tolist() == [[5, 2, -1], [0.5, 0.5, 0], [4, 0, 0], [0, 0, 0]]
+    single = Ranking(ids[:1, :1], scores[:1, :1])
+    assert levels_of(single, "margin").tolist() == [[5]]
+    huge = Ranking(ids[:1], np.array([[np.inf, 3e38, -3e38]], np.float32))
+    assert np.isfinite(levels_of(huge, "margin")).all()
+
+
+@pytest.mark.parametrize("by", ["score", "margin"])
+def test_what_does_not_rank_has_probability_0(by: str) -> None:
+    ids = np.array([[1, 0, -1], [-1, -1, -1]], np.int32)
+    scores = np.array([[3, 1, -np.inf], [-np.inf] * 3], np.float32)
+    found = Calibration(Sigmoid(-1.0, 0.0), by)(Ranking(ids, scores))
+    assert (found[ids < 0] == 0).all()
+    assert found[0, 0] > found[0, 1] > 0
+
+
+@given(st.data())
+def test_dense_rows_add_up_to_1_and_keep_the_order(data: Any) -> None:
+    n_classes = data.draw(st.integers(1, 6))
+    k = data.draw(st.integers(1, n_classes))
+    width = data.draw(st.integers(1, k))
+    ids = np.full((1, k), -1, np.int32)
+    ids[0, :width] = data.draw(st.permutations(range(n_classes)))[:width]
+    level = st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1)
+    probabilities = np.zeros((1, k))
+    probabilities[0, :width] = sorted(data.draw(st.lists(level, min_size=width, max_size=width)), reverse=True)
+    dense = spread_to_one(ids, probabilities, n_classes)[0]
+    assert dense.sum() == pytest.approx(1)
+    assert dense.argmax() == ids[0, 0]
+    assert (dense >= 0).all()
+    ranked = dense[ids[0, :width]]
+    assert (np.diff(ranked) <= 1e-15).all()
+    others = np.setdiff1d(np.arange(n_classes), ids[0, :width])
+    assert (dense[others] <= ranked[-1] + 1e-15).all()
+
+
+@pytest.mark.parametrize("calibrate", ["platt", "isotonic"])
+@pytest.mark.parametrize("learner", [FeatureFocusClassifier(), PAClassifier()], ids=repr)
+def test_probabilities_say_how_often_the_first_class_is_right(learner: Any, calibrate: str) -> None:
+    X, y = make_rows(5, n=3000, noise=0.9, n_classes=10)
+    model = type(learner)(calibrate=calibrate).fit(X[:2000], y[:2000])
+    labels, found = model.predict_topk(X[2000:], 1, probabilities=True)
+    right = labels[:, 0] == y[2000:]
+    assert found.mean() == pytest.approx(right.mean(), abs=0.06)
+    sure = found[:, 0] > np.median(found)
+    assert right[sure].mean() > right[~sure].mean() + 0.1
+
+
+def test_two_classes_have_one_margin() -> None:
+    X, y = make_rows(6, n=400, n_classes=2, noise=0.9)
+    model = FeatureFocusClassifier(calibrate="platt").fit(X, y)
+    dense = model.predict_proba(X)
+    order = np.argsort(model.decision_function(X), kind="stable")
+    assert (np.diff(dense[order, 1]) >= -1e-12).all()
+
+
+def test_worthless_scores_have_one_probability() -> None:
+    generator = np.random.default_rng(3)
+    X, y = np.abs(generator.normal(size=(300, 4))), generator.integers(0, 5, size=300)
+    model = FeatureFocusClassifier(calibrate="platt").fit(X, y)
+    curve = model._decisions.calibration.curve
+    assert curve.A <= 0
+    assert model.predict_topk(X, 1, probabilities=True).scores.mean() == pytest.approx(0.2, abs=0.15)

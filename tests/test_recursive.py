@@ -1,0 +1,188 @@
+"""Recursive regularization: closed form, monotone rounds, and the cases in which it is the flat problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_linear as naive
+from abound import LinearClassifier, RecursiveClassifier, Taxonomy
+from abound.learn import _recursive_kernels as kernels
+from abound.learn.class_tree import class_tree
+from abound.learn.linear_solver import LOSSES
+from abound.learn.recursive_graph import class_graph
+from abound.learn.recursive_tree import short_tree
+from generate import make_rows
+
+
+def named_rows(seed: int, n: int) -> Any:
+    rows, y = make_rows(seed, n=n, noise=0.5)
+    return rows, np.array([f"class {label}" for label in y])
+
+
+X, Y = named_rows(4, n=240)
+CLASSES = np.unique(Y).tolist()
+EDGES = [("all", "a"), ("all", "b"), ("b", "c")] + [(("a", "b", "c")[i % 3], name) for i, name in enumerate(CLASSES)]
+TREE = Taxonomy.from_edges(EDGES)
+
+
+def random_tree(data: st.DataObject, names: list[str]) -> Taxonomy:
+    """A tree with the given leaves, chains and inner nodes of any number of children."""
+    n_inner = data.draw(st.integers(1, 6))
+    inner = [f"inner {i}" for i in range(n_inner)]
+    edges = [(inner[data.draw(st.integers(0, i - 1))], inner[i]) for i in range(1, n_inner)]
+    edges += [(inner[data.draw(st.integers(0, n_inner - 1))], name) for name in names]
+    return Taxonomy.from_edges(edges, root=inner[0])
+
+
+@given(data=st.data())
+def test_inner_nodes_are_the_mean_of_their_neighbours(data: st.DataObject) -> None:
+    """All inner nodes at once: the twin takes them one by one until nothing changes, chains included."""
+    names = [f"leaf {i}" for i in range(data.draw(st.integers(1, 6)))]
+    tree = class_tree(random_tree(data, names), names)
+    short = short_tree(tree, root_is_zero=False)
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    leaves = rng.normal(size=(len(names), 5)).astype(np.float32)
+    held = np.zeros(short.n_inner)
+    np.add.at(held, short.leaf_parent, short.leaf_stiffness)
+    inner = rng.normal(size=(short.n_inner, 5)).astype(np.float32)
+    sums = np.zeros_like(inner)
+    for leaf, parent, stiffness in zip(leaves, short.leaf_parent, short.leaf_stiffness, strict=True):
+        sums[parent] += np.float32(stiffness) * (leaf - inner[parent])
+    before, moved, lengths = inner.copy(), np.zeros(short.n_inner), np.zeros(short.n_inner)
+    kernels.eliminate(short.parent, short.stiffness, held, 1.0, 0, 0, 5, sums, inner, moved, lengths)
+    everything = np.zeros((tree.n_nodes, 5))
+    everything[tree.leaf_of_class] = leaves
+    is_inner = [n for n in range(tree.n_nodes) if n not in set(tree.leaf_of_class.tolist())]
+    wanted = naive.inner_nodes(tree.parent.tolist(), everything, is_inner)
+    np.testing.assert_allclose(inner[0], wanted[0], atol=1e-4)
+    springs = lengths.sum() / 2 + sum(
+        0.5 * s * np.sum((leaf.astype(np.float64) - inner[p]) ** 2)
+        for leaf, p, s in zip(leaves, short.leaf_parent, short.leaf_stiffness, strict=True)
+    )
+    assert springs == pytest.approx(naive.tree_objective(tree.parent.tolist(), wanted), rel=1e-3, abs=1e-4)
+    np.testing.assert_allclose(moved, np.sum((inner - before) ** 2, axis=1), rtol=1e-4, atol=1e-5)
+
+
+@given(data=st.data())
+def test_the_objective_never_rises(data: st.DataObject) -> None:
+    rows, y = named_rows(data.draw(st.integers(0, 50)), n=60)
+    names = np.unique(y).tolist()
+    if data.draw(st.booleans()):
+        taxonomy = random_tree(data, names)
+    else:
+        pairs = st.tuples(st.sampled_from(names), st.sampled_from([*names, "x", "y"]))
+        edges = [pair for pair in data.draw(st.lists(pairs, min_size=1, max_size=12)) if pair[0] != pair[1]]
+        lonely = [name for name in names if name not in {n for pair in edges for n in pair}]
+        taxonomy = (
+            Taxonomy([*{n: 0 for pair in edges for n in pair}, *lonely], [], kind="graph")
+            if not edges
+            else (Taxonomy.from_edges(edges + [(name, "hub") for name in lonely], kind="graph"))
+        )
+    loss = data.draw(st.sampled_from(LOSSES))
+    cost = data.draw(st.sampled_from([0.1, 1.0, 10.0]))
+    model = RecursiveClassifier(taxonomy, loss=loss, C=cost, round_tol=0, max_rounds=6, tol=0.05).fit(rows, y)
+    objectives = np.array([entry["objective"] for entry in model.history_])
+    assert np.isfinite(objectives).all()
+    assert (np.diff(objectives) <= 2e-5 * objectives[:-1]).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_depth_one_with_the_root_at_zero_is_the_flat_problem(loss: str) -> None:
+    flat = LinearClassifier(loss=loss, tol=1e-6, min_weight=0).fit(X, Y)
+    tree = RecursiveClassifier(None, loss=loss, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0, root="zero").fit(
+        X, Y
+    )
+    np.testing.assert_allclose(tree.decision_function(X), flat.decision_function(X), atol=5e-3)
+    if loss != "logistic":
+        assert tree.history_[-1]["objective"] == pytest.approx(flat.objective_.sum(), rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_graph_without_edges_is_the_flat_problem(loss: str) -> None:
+    lonely = Taxonomy(CLASSES, np.empty((0, 2), np.int32), kind="graph")
+    flat = LinearClassifier(loss=loss, tol=1e-6, min_weight=0).fit(X, Y)
+    graph = RecursiveClassifier(lonely, loss=loss, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0).fit(X, Y)
+    np.testing.assert_allclose(graph.decision_function(X), flat.decision_function(X), atol=5e-3)
+
+
+def test_the_optimum_of_a_small_tree() -> None:
+    """All nodes at once, by a general minimiser, reach the same objective."""
+    rows, y = X[:60].toarray().astype(np.float64), Y[:60]
+    names = np.unique(y).tolist()
+    taxonomy = Taxonomy.from_edges([("r", "p"), ("r", "q")] + [("pq"[i % 2], name) for i, name in enumerate(names)])
+    model = RecursiveClassifier(taxonomy, loss="squared_hinge", tol=1e-5, round_tol=0, max_rounds=60).fit(X[:60], y)
+    tree = class_tree(taxonomy, names)
+    signs = np.where(y[:, None] == np.array(names), 1, -1)
+    best = naive.solve_tree(rows, signs, tree.leaf_of_class.tolist(), tree.parent.tolist())
+    assert best * (1 - 1e-5) <= model.history_[-1]["objective"] <= best * 1.002
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    graph = Taxonomy.from_edges(EDGES, kind="graph")
+    for taxonomy in (TREE, graph):
+        first, second = (RecursiveClassifier(taxonomy, n_jobs=n, max_rounds=3).fit(X, Y) for n in (1, 2))
+        for name in ("indptr", "classes", "weights", "offset"):
+            np.testing.assert_array_equal(getattr(first.index_, name), getattr(second.index_, name))
+
+
+def test_classes_on_inner_nodes() -> None:
+    edges = [(CLASSES[0], name) for name in CLASSES[1:]]
+    model = RecursiveClassifier(Taxonomy.from_edges([("root", CLASSES[0]), *edges])).fit(X, Y)
+    assert set(model.predict(X).tolist()) == set(CLASSES)
+
+
+def test_neighbours_help_a_class_with_few_rows() -> None:
+    """Two classes share a feature and a parent; one of them has a single row, which lacks the shared feature."""
+    rows = np.array([[1, 1, 0, 0]] * 8 + [[0, 0, 1, 0]] + [[0, 0, 0, 1]] * 9, dtype=np.float32)
+    y = ["cat"] * 8 + ["lion"] + ["car"] * 9
+    taxonomy = Taxonomy.from_edges([("all", "animal"), ("all", "car"), ("animal", "cat"), ("animal", "lion")])
+    shared = np.array([[0, 1, 0, 0]], dtype=np.float32)
+
+    def lead(model: Any) -> float:
+        scores = dict(zip(model.classes_.tolist(), model.decision_function(shared)[0].tolist(), strict=True))
+        return scores["lion"] - scores["car"]
+
+    options = {"loss": "squared_hinge", "C": 0.03, "min_weight": 0, "round_tol": 0, "max_rounds": 30}
+    flat = RecursiveClassifier(None, **options).fit(rows, y)
+    tree = RecursiveClassifier(taxonomy, **options).fit(rows, y)
+    assert lead(tree) > lead(flat) + 0.02
+
+
+def test_several_labels_on_a_dag() -> None:
+    edges = [("all", "a"), ("all", "b")] + [(parent, name) for name in CLASSES for parent in ("a", "b")]
+    dag = Taxonomy.from_edges(edges)
+    lists = [[label, "a"] if i % 2 else [label] for i, label in enumerate(Y)]
+    model = RecursiveClassifier(dag, loss="logistic", C=10.0).fit(X, lists)
+    assert dag.kind == "dag"
+    assert any("a" in found for found in model.predict(X))
+
+
+def test_colours_part_neighbours() -> None:
+    graph = class_graph(TREE, np.arange(len(CLASSES), dtype=np.int32))
+    for a, b in TREE.edges.tolist():
+        assert graph.colour[a] != graph.colour[b]
+
+
+def test_wrong_taxonomies() -> None:
+    with pytest.raises(ValueError, match="the taxonomy lacks"):
+        RecursiveClassifier(Taxonomy.from_edges([("r", CLASSES[0])])).fit(X, Y)
+    with pytest.raises(ValueError, match="cycle"):
+        RecursiveClassifier(Taxonomy.from_edges([("a", "b"), ("b", "a")])).fit(X, Y)
+    with pytest.raises(ValueError, match="it must be an abound"):
+        RecursiveClassifier(taxonomy=3).fit(X, Y)
+
+
+def test_save_and_load(tmp_path: Any) -> None:
+    import abound
+
+    model = RecursiveClassifier(TREE, C=2.0, calibrate="platt").fit(X, Y)
+    model.save(tmp_path / "model.abound")
+    loaded = abound.load(tmp_path / "model.abound").estimator
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert loaded.history_ == model.history_
+    assert loaded.predict(X[:5], min_confidence=0.9).tolist() == model.predict(X[:5], min_confidence=0.9).tolist()
