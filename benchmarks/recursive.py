@@ -173,7 +173,8 @@ def graph_rows(loss: str, choosing: Task, final: Task, taxonomy: Any, arguments:
         "area of classes (Wilcoxon)": wilcoxon_test(*by_class),
     }
     told = "; ".join(f"{name}: {verdict(test)}, {test.wins}:{test.losses}" for name, test in tests.items())
-    table.target(True, f"{loss}: trains; HR against flat by {told}")
+    higher = float(np.mean(by_class[0])) > float(np.mean(by_class[1]))
+    table.finding(higher, f"{loss}: HR has the higher mean area of classes; {told}")
 
 
 def graph_learner(key: str, loss: str, cost: float, taxonomy: Any, jobs: int) -> Any:

@@ -56,7 +56,7 @@ ESTIMATORS = [
     PathSVMClassifier(rescaling="margin", bias=1.0),
     OrthogonalTransferClassifier(),
     HierarchicalBayesClassifier(prior=1.0),
-    HierarchicalBayesClassifier(covariance="diagonal", bias=1.0),
+    HierarchicalBayesClassifier(covariance="diagonal", prior=1.0),
 ]
 
 ORDER_MATTERS = "an online learner depends on the order of its rows, so a weight is not the same as repeating a row"
@@ -80,8 +80,6 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         LinearClassifier: TO_A_TOLERANCE,
         RecursiveClassifier: TO_A_TOLERANCE,
         TopDownClassifier: TO_A_TOLERANCE,
-        PathSVMClassifier: TO_A_TOLERANCE,
-        OrthogonalTransferClassifier: TO_A_TOLERANCE,
     }
     by_perceptrons = getattr(estimator, "rank_by", "") == "perceptrons"
     reason = ORDER_MATTERS if by_perceptrons else reasons.get(type(estimator))

@@ -69,13 +69,13 @@ def test_every_sweep_raises_the_dual_below_the_objective(drawn: Any) -> None:
         assert upper == pytest.approx(orthogonal_objective(problem.weights.T, rows.toarray(), own, tree, 5.0)[0])
 
 
-@pytest.mark.parametrize("C", [1.0, 20.0])
+@pytest.mark.parametrize("C", [1.0, 4.0])
 def test_the_optimum_is_below_what_dual_averaging_finds(C: float) -> None:
-    few, labels = X[:24, :3].astype(np.float64), Y[:24]
+    few, labels = X[:12, :3].astype(np.float64), Y[:12]
     model = OrthogonalTransferClassifier(NESTED, C=C, tol=1e-4).fit(few, labels)
     first, last = model.history_[0], model.history_[-1]
     own = np.unique(labels, return_inverse=True)[1]
-    found = dual_averaging(few, own, model.tree_, C, 1500)
+    found = dual_averaging(few, own, model.tree_, C, 1000)
     assert last["dual"] <= last["objective"] <= found
     assert found == pytest.approx(last["objective"], rel=0.1)
     assert last["objective"] - last["dual"] <= 1e-4 * last["objective"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,8 @@ class Settings(NamedTuple):
     seed: int
 
 
-class Solved(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Solved:
     """A model and, class by class, its primal objective and duality gap."""
 
     index: ClassIndex
@@ -134,7 +136,7 @@ def solve_one_vs_rest(
                 lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
             )
             edges = heavy_edges(block.weights, background.weights, n_lanes, settings.min_weight, first)
-            found.append((edges, Outcome(*(part[:n_lanes] for part in outcome[:2]), *outcome[2:])))
+            found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
         spare.append(block)
         return found
 
