@@ -60,7 +60,7 @@ def first(page: Any, label: str) -> None:
 def test_type_see_correct_see_again(page: Any, request: Any) -> None:
     phrase = f"green leaf drink {request.node.callspec.id}"
     page.locator("#text").press_sequentially(phrase)
-    page.wait_for_selector("#classes .class")
+    sync_api.expect(page.locator("#classes .class.active .words")).to_contain_text("leaf")
     assert "#" not in page.url
     before = labels(page)
     assert len(before) == 5 and before[0] in ("tea", "water")

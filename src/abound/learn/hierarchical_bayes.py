@@ -201,8 +201,7 @@ class HierarchicalBayesClassifier(TreeLearner):
             check_table("the covariances, classes × features²,", n_classes * n_features, n_features)
             check_table("the rows, written out,", rows.n_rows, n_features)
         X = sp.csr_array((rows.data.astype(np.float64), rows.indices, rows.indptr), shape=(rows.n_rows, n_features))
-        counts = examples.weights[examples.row].astype(np.float64)
-        return Posterior(self.tree_, X.toarray() if full else X, examples.own, counts, prior, full)
+        return Posterior(self.tree_, X.toarray() if full else X, examples.own, examples.counts, prior, full)
 
     def _try_priors(self, examples: Examples) -> list[dict[str, float]]:
         """R1 of each candidate on held-out rows; nothing if there are too few rows to hold any out."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from abound.distribute import spans, workers
 from abound.index.class_index import ClassIndex
@@ -99,22 +100,26 @@ def _by_node(
     tree: ClassTree, index: ClassIndex
 ) -> tuple[IntArray, IdArray, Float32Array, IntArray, IdArray, Float32Array]:
     """The lists of an index, gathered by the node whose children they are about; in the order of `Walk`."""
-    n_nodes, width = tree.n_nodes, max(1, index.n_features)
-    is_common = index.classes >= n_nodes
-    owner = np.where(is_common, index.classes - n_nodes, tree.parent[index.classes % n_nodes]).astype(np.int64)
-    entries = owner * width + np.repeat(np.arange(index.n_features), index.degrees)
-    order = np.argsort(entries, kind="stable")
-    entries, is_common = entries[order], is_common[order]
-    distinct, place = np.unique(entries, return_inverse=True)
-    nodes, features = np.divmod(distinct, width)
-    common = np.zeros(len(distinct), np.float32)
-    common[place[is_common]] = index.weights[order[is_common]]
+    n_nodes, n_edges = tree.n_nodes, index.n_edges
+    owner = np.where(index.classes < n_nodes, tree.parent[index.classes % n_nodes], index.classes - n_nodes)
+    owner[owner < 0] = 0
+    # To make rows of a matrix is a stable sort by counting: features stay in order.
+    places = sp.coo_array((np.arange(n_edges), (owner, np.arange(n_edges))), shape=(n_nodes, n_edges)).tocsr()
+    order = places.data
+    of_feature = np.repeat(np.arange(index.n_features, dtype=np.int32), index.degrees)[order]
+    is_first = np.append(True, (np.diff(of_feature) != 0) | (np.diff(owner[order]) != 0))[:n_edges]
+    first_of_node = np.concatenate(([0], np.cumsum(is_first)))[places.indptr]
+    entry = np.cumsum(is_first) - 1
+    is_common = index.classes[order] >= n_nodes
+    common = np.zeros(int(is_first.sum()), np.float32)
+    common[entry[is_common]] = index.weights[order[is_common]]
     edges = order[~is_common]
+    lengths = np.bincount(entry[~is_common], minlength=len(common))
     return (
-        frozen(np.searchsorted(nodes, np.arange(n_nodes + 1)), np.int64),
-        frozen(features, np.int32),
+        frozen(first_of_node, np.int64),
+        frozen(of_feature[is_first], np.int32),
         frozen(common, np.float32),
-        frozen(np.searchsorted(place[~is_common], np.arange(len(distinct) + 1)), np.int64),
+        frozen(np.concatenate(([0], np.cumsum(lengths))), np.int64),
         frozen(index.classes[edges], np.int32),
         frozen(index.weights[edges], np.float32),
     )

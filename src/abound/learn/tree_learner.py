@@ -30,7 +30,7 @@ from abound.validation import (
 
 
 class Examples(NamedTuple):
-    """Rows, each once for every label that it has; those of weight 0 are left out."""
+    """Rows, each once for every label that it has, but equal rows with equal labels only once; see `gather_examples`."""
 
     rows: Rows
     labels: Labels
@@ -40,12 +40,13 @@ class Examples(NamedTuple):
     """The row of each example."""
     own: IdArray
     """Its class."""
+    counts: Float64Array
+    """What it counts."""
 
     @property
     def shares(self) -> Float64Array:
         """What each example counts, of sum 1."""
-        counts = self.weights[self.row].astype(np.float64)
-        shares: Float64Array = counts / counts.sum()
+        shares: Float64Array = self.counts / self.counts.sum()
         return shares
 
 
@@ -126,6 +127,9 @@ class TreeLearner(RankingClassifier):
 def gather_examples(rows: Rows, labels: Labels, weights: Float32Array) -> Examples:
     """List each row once for every label that it has, but rows of weight 0.
 
+    Equal rows with equal labels become one, and the order of the examples does not depend on that of the rows. So a
+    model is the same, bit for bit, whether a row has weight 2 or is there twice.
+
     Parameters
     ----------
     rows : Rows
@@ -140,11 +144,20 @@ def gather_examples(rows: Rows, labels: Labels, weights: Float32Array) -> Exampl
     examples : Examples
         At least one.
     """
-    row = np.repeat(np.arange(rows.n_rows), np.diff(labels.indptr))
-    counted = np.flatnonzero(weights[row])
-    if not len(counted):
+    seen: dict[tuple[bytes, ...], tuple[int, float]] = {}
+    for row in np.flatnonzero(weights).tolist():
+        span = slice(rows.indptr[row], rows.indptr[row + 1])
+        known = np.sort(labels.ids[labels.indptr[row] : labels.indptr[row + 1]])
+        key = known.tobytes(), rows.indices[span].tobytes(), rows.data[span].tobytes()
+        first, count = seen.get(key, (row, 0.0))
+        seen[key] = first, count + float(weights[row])
+    distinct = [(np.frombuffer(key[0], np.int32), *seen[key]) for key in sorted(seen) if key[0]]
+    if not distinct:
         raise ValueError("no row has both a label and a weight above 0: there is nothing to learn")
-    return Examples(rows, labels, weights, row[counted], labels.ids[counted])
+    n_labels = [len(known) for known, _, _ in distinct]
+    row_of = np.repeat(np.array([row for _, row, _ in distinct]), n_labels)
+    counts = np.repeat(np.array([count for _, _, count in distinct]), n_labels)
+    return Examples(rows, labels, weights, row_of, np.concatenate([known for known, _, _ in distinct]), counts)
 
 
 def check_table(what: str, n_rows: int, n_columns: int) -> None:

@@ -1,6 +1,7 @@
 """Kernels that score the classes of a row and keep the best k.
 
-A dense score array and a list of the classes touched make a row cost what its edges cost, not the number of classes.
+A dense score array and a list of the classes touched make a row cost what its edges cost, not the number of classes. A
+row that touches most classes anyway is scored without the list.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from abound.compiled import kernel
 
 UNTOUCHED = np.float32(-np.inf)
 """Score of a class that no feature of the row has voted for yet."""
+
+LONG = 2
+"""A row with more edges than one for so many classes is scored densely."""
 
 
 @kernel
@@ -98,6 +102,52 @@ def score_row(
 
 
 @kernel
+def count_edges(indices: Any, low: int, high: int, list_indptr: Any) -> Any:
+    """Count the edges that a row touches."""
+    n = 0
+    for p in range(low, high):
+        n += list_indptr[indices[p] + 1] - list_indptr[indices[p]]
+    return n
+
+
+@kernel
+def rank_long_row(
+    indices: Any,
+    data: Any,
+    low: int,
+    high: int,
+    list_indptr: Any,
+    list_classes: Any,
+    list_weights: Any,
+    allowed: Any,
+    every_class: bool,
+    score: Any,
+    ids: Any,
+    scores: Any,
+) -> Any:
+    """Offer the classes of a row with many edges: all scores start at 0, so that no edge asks whether it is the first.
+
+    The sums are those of `score_row`, to the bit. Returns the size of the heap.
+    """
+    score[:] = 0
+    for p in range(low, high):
+        x = data[p]
+        f = indices[p]
+        for e in range(list_indptr[f], list_indptr[f + 1]):
+            score[list_classes[e]] += x * list_weights[e]
+    size = 0
+    for c in range(len(score)):
+        s = score[c]
+        # Classes come in ascending order, so an equal score ranks behind those that are there.
+        if size == len(ids) and s <= scores[0]:
+            continue
+        if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
+            size = offer(s, np.int32(c), size, ids, scores)
+    score[:] = UNTOUCHED
+    return size
+
+
+@kernel
 def rank_rows(
     indptr: Any,
     indices: Any,
@@ -126,21 +176,37 @@ def rank_rows(
     for i in range(begin, end):
         low, high = indptr[i], indptr[i + 1]
         ids, scores = out_ids[i], out_scores[i]
-        n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, score, touched)
         size = 0
-        for t in range(n_touched):
-            c = touched[t]
-            s = score[c]
-            if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
-                size = offer(s, c, size, ids, scores)
-        if every_class:
-            for c in range(n_classes):
-                if size == k and not comes_before(np.float32(0), c, scores[0], ids[0]):
-                    break
-                if score[c] == UNTOUCHED and (len(allowed) == 0 or allowed[c]):
-                    size = offer(np.float32(0), np.int32(c), size, ids, scores)
-        for t in range(n_touched):
-            score[touched[t]] = UNTOUCHED
+        if LONG * count_edges(indices, low, high, list_indptr) > n_classes:
+            size = rank_long_row(
+                indices,
+                data,
+                low,
+                high,
+                list_indptr,
+                list_classes,
+                list_weights,
+                allowed,
+                every_class,
+                score,
+                ids,
+                scores,
+            )
+        else:
+            n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, score, touched)
+            for t in range(n_touched):
+                c = touched[t]
+                s = score[c]
+                if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
+                    size = offer(s, c, size, ids, scores)
+            if every_class:
+                for c in range(n_classes):
+                    if size == k and not comes_before(np.float32(0), c, scores[0], ids[0]):
+                        break
+                    if score[c] == UNTOUCHED and (len(allowed) == 0 or allowed[c]):
+                        size = offer(np.float32(0), np.int32(c), size, ids, scores)
+            for t in range(n_touched):
+                score[touched[t]] = UNTOUCHED
         sort_heap(size, ids, scores)
         if len(offset):
             common = np.float32(0)
