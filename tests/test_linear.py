@@ -191,6 +191,8 @@ def test_bias_is_a_feature_of_its_own() -> None:
     own = LinearClassifier(tol=1e-6, min_weight=0, bias=2.0).fit(X, Y)
     np.testing.assert_allclose(own.decision_function(X), given_one.decision_function(ones), atol=2e-2)
     assert X.shape[1] in [feature for feature, _ in own.explain(X[[0]], Y[0])]
+    own.feature_names_in_ = np.array([f"word {f}" for f in range(X.shape[1])], dtype=object)
+    assert "bias" in [feature for feature, _ in own.explain(X[[0]], Y[0])]
 
 
 def test_c_is_chosen_where_it_matters() -> None:

@@ -176,14 +176,16 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         -------
         list of (feature, contribution)
             Heaviest |contribution| first; they add up to the score. Features are named by ``feature_names_in_`` where
-            there is one, else by number.
+            there is one, else by number; a bias comes after all of them.
         """
         rows = self._rows(x)
         if rows.n_rows != 1:
             raise ValueError(f"explain takes one row, got {rows.n_rows}")
         parts = self._contributions(rows, self._class_id(label))
         names = getattr(self, "feature_names_in_", None)
-        named = parts if names is None else [(names[feature], value) for feature, value in parts]
+        named = parts
+        if names is not None:
+            named = [(names[feature] if feature < len(names) else "bias", value) for feature, value in parts]
         return sorted(named, key=lambda part: -abs(part[1]))
 
     def save(self, path: str | Path) -> None:

@@ -30,7 +30,7 @@ from abound.validation import (
 
 
 class Examples(NamedTuple):
-    """Rows, each once for every label that it has, but equal rows with equal labels only once; see `gather_examples`."""
+    """Rows, each once for every label that it has; equal rows with equal labels are one (see `gather_examples`)."""
 
     rows: Rows
     labels: Labels
