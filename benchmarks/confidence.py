@@ -83,7 +83,7 @@ def learn(task: Task, learner: str) -> Learned:
     found = _rank_held_out(model, as_rows(task.X), labels, np.ones(len(labels), np.float32), None, DEPTH)
     if found is None:
         raise ValueError("there are too few rows to hold some out")
-    return Learned(model, found[0], right_places(found[0].ids, labels.take(found[1])))
+    return Learned(model._frozen_copy(), found[0], right_places(found[0].ids, labels.take(found[1])))
 
 
 def calibration(recorder: Recorder, tasks: dict[str, Any], learned: dict[tuple[str, str], Learned]) -> None:

@@ -76,7 +76,7 @@ def measure(learner: str, size: Size, n_features: int, jobs: int, answer: Any) -
     before = peak_gb()
     model: Any
     model = (
-        RecursiveClassifier(taxonomy, n_jobs=jobs) if learner == "HR-SVM" else LinearClassifier("hinge", n_jobs=jobs)
+        RecursiveClassifier(taxonomy, "hinge", n_jobs=jobs) if learner == "HR-SVM" else LinearClassifier("hinge", n_jobs=jobs)
     )
     model.fit(X[:200], labels[:200])
     begin = time.perf_counter()

@@ -122,7 +122,7 @@ def isotonic(scores: list[float], positive: list[bool]) -> list[float]:
 
 def sure_node(taxonomy: Any, row: list[tuple[Any, float]], least: float) -> Any:
     """The best class of a row or, if it is not sure enough, the deepest node that is, by name."""
-    total = max(1.0, sum(p for _, p in row))
+    total = sum(p for _, p in row) or 1.0
     masses: dict[Any, float] = {}
     for label, p in row:
         nodes = [label, *taxonomy.ancestors(label)] if label in taxonomy else [label]

@@ -15,6 +15,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("no chromium on this machine (Debian: apt install chromium)", allow_module_level=True)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api.expect.set_options(timeout=60_000)  # for machines that do something else as well
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,7 @@ def page(request: Any, browser: Any, server: Server) -> Iterator[Any]:
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
     page = context.new_page()
+    page.set_default_timeout(60_000)
     faults: list[str] = []
     foreign: list[str] = []
     page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)

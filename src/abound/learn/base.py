@@ -125,8 +125,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         X : array or sparse matrix of shape (n, n_features)
             The rows.
         min_confidence : float, optional
-            From 0 to 1. A class whose probability is lower is replaced by the deepest node of the taxonomy whose
-            classes together reach it. The learner must have a taxonomy and have been fitted with ``calibrate``.
+            From 0 to 1. A class whose probability, as a share of those of the row's 50 best classes, is lower is
+            replaced by the deepest node of the taxonomy whose classes together reach it. The learner must have a
+            taxonomy and have been fitted with ``calibrate``.
 
         Returns
         -------

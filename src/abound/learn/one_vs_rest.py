@@ -37,6 +37,10 @@ class Settings(NamedTuple):
     min_weight: float
     seed: int
 
+    def least_weight(self, cost: float) -> float:
+        """Return the smallest weight that is kept at a C: below 1, weights shrink with it."""
+        return self.min_weight * min(1.0, cost)
+
 
 @dataclass(frozen=True, slots=True)
 class Solved:
@@ -135,7 +139,7 @@ def solve_one_vs_rest(
             outcome = block.solve(
                 lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
             )
-            edges = heavy_edges(block.weights, background.weights, n_lanes, settings.min_weight, first)
+            edges = heavy_edges(block.weights, background.weights, n_lanes, settings.least_weight(cost), first)
             found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
         spare.append(block)
         return found

@@ -45,7 +45,7 @@ class RecursiveClassifier(RankingClassifier):
     ----------
     taxonomy : Taxonomy, path or None, default=None
         A tree, a DAG or a graph, or its file; None puts all classes under one root.
-    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         HR-SVM with hinge or squared hinge loss, or HR-LR.
     C : float or "cv", default=1.0
         What errors cost against the springs. "cv" chooses among ``C_grid`` by cross-validation.
@@ -69,8 +69,9 @@ class RecursiveClassifier(RankingClassifier):
         Rounds after which to stop in any case.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is.
-    min_weight : float, default=0.1
-        Weights that differ by less from what all classes share are left out. 0 keeps all.
+    min_weight : float, default=0.05
+        Weights that differ by less from what all classes share are left out; below C = 1, by less than C times this,
+        as weights shrink with C. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -110,7 +111,7 @@ class RecursiveClassifier(RankingClassifier):
     def __init__(
         self,
         taxonomy: Any = None,
-        loss: str = "hinge",
+        loss: str = "squared_hinge",
         C: float | str = 1.0,
         C_grid: Any = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
         n_folds: int = 3,
@@ -121,7 +122,7 @@ class RecursiveClassifier(RankingClassifier):
         round_tol: float = 0.35,
         max_rounds: int = 50,
         max_sweeps: int = 1000,
-        min_weight: float = 0.1,
+        min_weight: float = 0.05,
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -209,6 +210,7 @@ class RecursiveClassifier(RankingClassifier):
         prepared = solver_rows(rows, weights, generator, self.bias)
         seed = int(generator.integers(2**31))
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
+        settings = settings._replace(min_weight=settings.least_weight(cost))
         given = (
             prepared,
             positives_of(labels, prepared),

@@ -1,7 +1,8 @@
 """Answers that are sure enough: where no class is, the deepest node of the taxonomy that is.
 
 The mass of a node is the sum of the probabilities of a row's ranked classes at and below it, a class that can be
-reached on several ways counted once. Probabilities that add up to more than 1 are divided by their sum.
+reached on several ways counted once; probabilities of a row are divided by their sum first. So a true class that was
+not ranked is taken to lie where those that were do, as it mostly does.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def sure_labels(
     labels = classes[present].tolist()
     home, names = _homes(taxonomy, labels)
     depth = np.concatenate((taxonomy.depth, np.zeros(len(names) - len(taxonomy)))).astype(np.int32)
-    masses = probabilities / np.maximum(1, probabilities.sum(axis=1, keepdims=True))
+    totals = probabilities.sum(axis=1, keepdims=True)
+    masses = np.divide(probabilities, totals, out=np.zeros(probabilities.shape), where=totals > 0)
     nodes = sure_nodes(ancestor_lists(taxonomy.parent_links, home), home, depth, places, masses, min_confidence)
     nothing = taxonomy.root if taxonomy.is_tree else None
     return array_of_labels([names[node] if node >= 0 else nothing for node in nodes.tolist()])

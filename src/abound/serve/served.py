@@ -73,14 +73,17 @@ class ServedModel:
         self._coming: set[str] = set()
         self._published = self._looked = self._saved = time.monotonic()
         self._cost = 0.0
-        self._unsaved = 0
         self._bad: Signature | None = None
         self._journal = self._open_journal(create=accepts)
         self._follower = Follower(path, self._journal)
         self.accepts = accepts and self._follower.can_learn
         if self.accepts:
             warm_up(self._follower.freeze())
-        self._follower.catch_up()
+        self._unsaved = self._follower.catch_up()
+        if self._unsaved >= SNAPSHOT_ENTRIES:
+            # A server that is killed again and again would replay more and more.
+            self._follower.save_snapshot()
+            self._unsaved = 0
         self._remember_last()
         self._publish()
         self._appender = Appender(self._journal) if self.accepts and self._journal is not None else None
