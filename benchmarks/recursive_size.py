@@ -75,9 +75,10 @@ def measure(learner: str, size: Size, n_features: int, jobs: int, answer: Any) -
     taxonomy = random_tree(size)
     before = peak_gb()
     model: Any
-    model = (
-        RecursiveClassifier(taxonomy, "hinge", n_jobs=jobs) if learner == "HR-SVM" else LinearClassifier("hinge", n_jobs=jobs)
-    )
+    if learner == "HR-SVM":
+        model = RecursiveClassifier(taxonomy, "hinge", n_jobs=jobs)
+    else:
+        model = LinearClassifier("hinge", n_jobs=jobs)
     model.fit(X[:200], labels[:200])
     begin = time.perf_counter()
     model.fit(X[: size.rows], labels[: size.rows])

@@ -151,9 +151,31 @@ def test_centring_alone_changes_no_score(data: st.DataObject) -> None:
 def test_pruning_shortens_the_index_and_keeps_the_answers() -> None:
     full = LinearClassifier(min_weight=0).fit(X, Y)
     short = LinearClassifier(min_weight=0.05).fit(X, Y)
-    assert short.index_.n_edges < full.index_.n_edges
-    assert np.abs(short.index_.weights).min() >= 0.05
+    weights = abs(full.index_.to_matrix()).toarray()
+    least = 0.05 * np.median(weights.max(axis=0))
+    assert short.index_.n_edges == np.count_nonzero(weights >= least) < full.index_.n_edges
+    assert np.abs(short.index_.weights).min() >= least
     assert (short.predict(X) == full.predict(X)).mean() > 0.98
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_pruning_does_not_depend_on_how_heavy_weights_are(loss: str) -> None:
+    for cost in (1e-4, 1.0, 10.0):
+        models = (LinearClassifier(loss=loss, C=cost, tol=0.01, min_weight=least) for least in (0, 0.05))
+        full, short = (model.fit(X, Y) for model in models)
+        assert 0.01 * full.index_.n_edges < short.index_.n_edges < full.index_.n_edges
+        assert (short.predict(X) == full.predict(X)).mean() > 0.9
+
+
+def test_the_typical_class_is_looked_for_among_some() -> None:
+    many = np.array([f"{label} {i % 20}" for i, label in enumerate(Y)])
+    full, short = (LinearClassifier(min_weight=least).fit(X, many) for least in (0, 0.2))
+    assert len(full.classes_) > 2 * 64
+    weights = abs(full.index_.to_matrix()).toarray()
+    largest = weights.max(axis=0)
+    kept = np.count_nonzero(short.index_.to_matrix().toarray())
+    low, high = (np.count_nonzero(weights >= 0.2 * np.quantile(largest, q)) for q in (0.9, 0.1))
+    assert low <= kept <= high
 
 
 def test_same_bits_for_any_number_of_threads() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import naive
 from abound import ClassIndex
 from abound.rank import rank_topk, score_all
+from abound.rank.common_features import LEAST_USES, common_features
 from abound.validation import as_rows
 from generate import make_rows, sparse_rows
 
@@ -28,6 +29,8 @@ def weight_matrices(draw: Any, n_features: int) -> Any:
 @given(data=st.data())
 def test_ranking_equals_its_twin(data: st.DataObject) -> None:
     X = data.draw(sparse_rows(max_rows=8, max_features=5))
+    # Often enough, a feature is written out in full.
+    X = sp.vstack([X] * data.draw(st.sampled_from([1, LEAST_USES])), format="csr")
     dense = X.toarray()
     weights = data.draw(weight_matrices(X.shape[1]))
     n_classes = weights.shape[1]
@@ -71,6 +74,21 @@ def test_threads_change_no_bit(every_class: bool) -> None:
     two = rank_topk(index, as_rows(X), 7, every_class=every_class, n_jobs=2)
     np.testing.assert_array_equal(one.ids, two.ids)
     np.testing.assert_array_equal(one.scores.view(np.int32), two.scores.view(np.int32))
+
+
+@pytest.mark.parametrize("every_class", [False, True])
+def test_features_written_out_in_full_change_no_bit(every_class: bool) -> None:
+    X, _ = make_rows(4, n=200)
+    weights = np.random.default_rng(0).normal(size=(X.shape[1], 50)).astype(np.float32)
+    weights[::2, 5:] = 0
+    index, rows = ClassIndex.from_matrix(weights), as_rows(X)
+    assert len(common_features(index, rows).weights) > 1
+    assert not len(common_features(index, rows.part(0, 10)).place)
+    together = rank_topk(index, rows, 7, every_class=every_class)
+    for i in range(rows.n_rows):
+        alone = rank_topk(index, rows.part(i, i + 1), 7, every_class=every_class)
+        np.testing.assert_array_equal(alone.ids[0], together.ids[i])
+        np.testing.assert_array_equal(alone.scores[0], together.scores[i])
 
 
 def test_a_part_of_the_rows_ranks_like_the_whole() -> None:

@@ -58,9 +58,9 @@ class LinearClassifier(RankingClassifier):
         A class is solved when its duality gap is at most this part of its objective.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is, with a warning.
-    min_weight : float, default=0.09
-        Weights that differ by less from what all classes share are left out; below C = 1, by less than C times this,
-        as weights shrink with C. 0 keeps all.
+    min_weight : float, default=0.06
+        Weights that differ little from what all classes share are left out: by less than this part of the largest such
+        difference of a typical class. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -110,7 +110,7 @@ class LinearClassifier(RankingClassifier):
         class_weight: Any = None,
         tol: float = 1e-3,
         max_sweeps: int = 1000,
-        min_weight: float = 0.09,
+        min_weight: float = 0.06,
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,

@@ -13,6 +13,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _linear_kernels as kernels
 from abound.learn._lanes import LANES
+from abound.learn.light_weights import SAMPLED_CLASSES, typical_weight, without_light
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import (
     Background,
@@ -36,10 +37,6 @@ class Settings(NamedTuple):
     max_sweeps: int
     min_weight: float
     seed: int
-
-    def least_weight(self, cost: float) -> float:
-        """Return the smallest weight that is kept at a C: below 1, weights shrink with it."""
-        return self.min_weight * min(1.0, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +126,43 @@ def solve_one_vs_rest(
         for cost in costs
     ]
 
-    def solve_block(first: int) -> list[tuple[Edges, Outcome]]:
+    def solve_block(first: int, least: Sequence[float]) -> list[tuple[Edges, Outcome]]:
         block = spare.pop() if spare else Block(rows)
         n_lanes = min(LANES, n_classes - first)
         start_block(block, backgrounds[0], *positives.of_block(first, n_lanes))
         found = []
-        for cost, background in zip(costs, backgrounds, strict=True):
+        for cost, background, lightest in zip(costs, backgrounds, least, strict=True):
             lane_costs = Costs(*(_padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
             outcome = block.solve(
                 lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
             )
-            edges = heavy_edges(block.weights, background.weights, n_lanes, settings.least_weight(cost), first)
+            edges = heavy_edges(block.weights, background.weights, n_lanes, lightest, first)
             found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
         spare.append(block)
         return found
 
     firsts = range(0, n_classes, LANES)
+    sample = firsts[:: max(1, len(firsts) * LANES // SAMPLED_CLASSES)]
+    solved: dict[int, list[tuple[Edges, Outcome]]] = {}
     with workers(n_jobs) as pool, track("learn classes", n_classes) as progress:
-        solved = []
-        for found in pool.map(solve_block, firsts):
-            solved.append(found)
-            progress.advance(LANES)
+
+        def solve(some: Sequence[int], least: Sequence[float]) -> None:
+            for first, found in zip(some, pool.map(lambda first: solve_block(first, least), some), strict=True):
+                solved[first] = found
+                progress.advance(LANES)
+
+        solve(sample, [0.0] * len(costs))
+        least = [
+            settings.min_weight * typical_weight([solved[first][c][0] for first in sample]) for c in range(len(costs))
+        ]
+        for first in sample:
+            solved[first] = [
+                (without_light(edges, lightest), outcome)
+                for (edges, outcome), lightest in zip(solved[first], least, strict=True)
+            ]
+        solve([first for first in firsts if first not in solved], least)
     return [
-        _join([found[c] for found in solved], rows, background, n_features, n_classes)
+        _join([solved[first][c] for first in firsts], rows, background, n_features, n_classes)
         for c, background in enumerate(backgrounds)
     ]
 

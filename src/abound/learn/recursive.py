@@ -69,9 +69,9 @@ class RecursiveClassifier(RankingClassifier):
         Rounds after which to stop in any case.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is.
-    min_weight : float, default=0.05
-        Weights that differ by less from what all classes share are left out; below C = 1, by less than C times this,
-        as weights shrink with C. 0 keeps all.
+    min_weight : float, default=0.025
+        Weights that differ little from what all classes share are left out: by less than this part of the largest such
+        difference of a typical class. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -122,7 +122,7 @@ class RecursiveClassifier(RankingClassifier):
         round_tol: float = 0.35,
         max_rounds: int = 50,
         max_sweeps: int = 1000,
-        min_weight: float = 0.05,
+        min_weight: float = 0.025,
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -210,7 +210,6 @@ class RecursiveClassifier(RankingClassifier):
         prepared = solver_rows(rows, weights, generator, self.bias)
         seed = int(generator.integers(2**31))
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
-        settings = settings._replace(min_weight=settings.least_weight(cost))
         given = (
             prepared,
             positives_of(labels, prepared),

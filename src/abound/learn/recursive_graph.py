@@ -20,6 +20,7 @@ from abound.index.class_index import ClassIndex
 from abound.learn import _linear_kernels
 from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
+from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows, lane_array
 from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges
 from abound.learn.one_vs_rest import Positives, Settings, join_edges
@@ -225,13 +226,15 @@ class RecursiveGraph:
             Pruned by the settings' ``min_weight``.
         """
         own = self.weights[self.graph.node_of_class]
-        offset = frozen(np.median(own[:: max(1, len(own) // 64)], axis=0), np.float32)
+        sample = own[:: max(1, len(own) // SAMPLED_CLASSES)]
+        offset = frozen(np.median(sample, axis=0), np.float32)
+        least = self.settings.min_weight * typical_column((sample - offset).T)
 
         def take(first: int) -> Edges:
             lanes = np.ascontiguousarray(own[first : first + LANES].T)
             full = np.zeros((len(lanes), LANES), dtype=np.float32)
             full[:, : lanes.shape[1]] = lanes
-            return heavy_edges(full, offset, lanes.shape[1], self.settings.min_weight, first)
+            return heavy_edges(full, offset, lanes.shape[1], least, first)
 
         blocks = list(pool.map(take, range(0, len(own), LANES)))
         return join_edges(blocks, self.rows, offset, n_features, len(own))

@@ -21,6 +21,7 @@ from abound.learn import _linear_kernels
 from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.class_tree import ClassTree
+from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows, lane_array
 from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, solve_background
 from abound.learn.one_vs_rest import Positives, Settings, join_edges
@@ -33,8 +34,6 @@ FEATURES_A_CALL = 256
 FEATURE_PARTS = 8
 """Parts of the features that the inner nodes are solved in: the sums of one part are what that needs as room."""
 
-SAMPLED_LEAVES = 64
-"""Leaves whose medians are what all classes share."""
 
 START_CLASSES = 100
 """The shared start counts so many classes at most: more of them hardly move it, but make it hard to solve."""
@@ -353,12 +352,13 @@ class RecursiveTree:
         ClassIndex
             Pruned by the settings' ``min_weight``; the medians are its offset.
         """
-        offset = self._middle(pool)
+        offset, typical = self._middle(pool)
+        least = self.settings.min_weight * typical
 
         def take(first: int) -> Edges:
             classes = self.order[first : first + LANES]
             block, origin = self._load(classes)
-            counts, lanes, weights = heavy_edges(block.weights, offset, len(classes), self.settings.min_weight, 0)
+            counts, lanes, weights = heavy_edges(block.weights, offset, len(classes), least, 0)
             self._spare.append(block)
             self._origins.append(origin)
             return Edges(counts, classes[lanes].astype(np.int32), weights)
@@ -366,10 +366,10 @@ class RecursiveTree:
         blocks = list(pool.map(take, range(0, len(self.order), LANES)))
         return join_edges(blocks, self.rows, offset, n_features, len(self.order))
 
-    def _middle(self, pool: Workers) -> Float32Array:
-        """Each feature's median over some leaves, drawn at random."""
+    def _middle(self, pool: Workers) -> tuple[Float32Array, float]:
+        """Each feature's median over some leaves, drawn at random, and how far a typical leaf is from it at most."""
         generator = np.random.default_rng(self.settings.seed)
-        some = generator.permutation(len(self.order))[:SAMPLED_LEAVES]
+        some = generator.permutation(len(self.order))[:SAMPLED_CLASSES]
         parts = [some[first : first + LANES] for first in range(0, len(some), LANES)]
 
         def weights(classes: npt.NDArray[np.int64]) -> Float32Array:
@@ -379,8 +379,9 @@ class RecursiveTree:
             self._origins.append(origin)
             return found
 
-        medians: Float32Array = frozen(np.median(np.hstack(list(pool.map(weights, parts))), axis=1), np.float32)
-        return medians
+        sample = np.hstack(list(pool.map(weights, parts)))
+        medians = frozen(np.median(sample, axis=1), np.float32)
+        return medians, typical_column(sample - medians[:, None])
 
 
 def _padded(costs: npt.NDArray[np.floating]) -> Float32Array:

@@ -119,6 +119,8 @@ def rank_long_row(
     list_indptr: Any,
     list_classes: Any,
     list_weights: Any,
+    full_place: Any,
+    full_weights: Any,
     allowed: Any,
     every_class: bool,
     score: Any,
@@ -127,12 +129,18 @@ def rank_long_row(
 ) -> Any:
     """Offer the classes of a row with many edges: all scores start at 0, so that no edge asks whether it is the first.
 
-    The sums are those of `score_row`, to the bit. Returns the size of the heap.
+    Features with a full row of weights are added as a whole. The sums are those of `score_row`, to the bit. Returns the
+    size of the heap.
     """
     score[:] = 0
     for p in range(low, high):
         x = data[p]
         f = indices[p]
+        if len(full_place) and full_place[f] >= 0:
+            full = full_weights[full_place[f]]
+            for c in range(len(score)):
+                score[c] += x * full[c]
+            continue
         for e in range(list_indptr[f], list_indptr[f + 1]):
             score[list_classes[e]] += x * list_weights[e]
     size = 0
@@ -156,6 +164,8 @@ def rank_rows(
     list_classes: Any,
     list_weights: Any,
     offset: Any,
+    full_place: Any,
+    full_weights: Any,
     allowed: Any,
     every_class: bool,
     begin: int,
@@ -169,7 +179,8 @@ def rank_rows(
 
     ``every_class`` ranks classes of any score, with 0 for those not touched; otherwise only positive scores count.
     ``allowed`` is empty, or tells for each class whether it may be ranked. ``offset`` is empty or one number a
-    feature, whose sum over the row is added to every score.
+    feature, whose sum over the row is added to every score. ``full_place`` is empty, or names a feature's row in
+    ``full_weights``, which holds its list in full.
     """
     k = out_ids.shape[1]
     n_classes = len(score)
@@ -186,6 +197,8 @@ def rank_rows(
                 list_indptr,
                 list_classes,
                 list_weights,
+                full_place,
+                full_weights,
                 allowed,
                 every_class,
                 score,

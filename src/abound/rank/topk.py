@@ -11,6 +11,7 @@ from abound.distribute import spans, workers
 from abound.index.class_index import ClassIndex
 from abound.progress import track
 from abound.rank import _topk_kernels as kernels
+from abound.rank.common_features import common_features
 from abound.validation import Float32Array, IdArray, Rows, frozen
 
 EDGES_A_CALL = 20_000_000
@@ -63,6 +64,7 @@ def rank_topk(
         return Ranking(ids, scores)
     offset = _offset(index)
     mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
+    full = common_features(index, rows)
     spare: list[tuple[Float32Array, IdArray]] = []
 
     def rank_span(span: tuple[int, int]) -> int:
@@ -70,7 +72,7 @@ def rank_topk(
         kernels.rank_rows(
             *(rows.indptr, rows.indices, rows.data),
             *(index.indptr, index.classes, index.weights, offset),
-            *(mask, every_class, *span, score, touched, ids, scores),
+            *(*full, mask, every_class, *span, score, touched, ids, scores),
         )
         spare.append((score, touched))
         return span[1] - span[0]

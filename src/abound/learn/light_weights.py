@@ -1,0 +1,79 @@
+"""Which weights are too light to keep: those far below what a typical class weighs most.
+
+How heavy weights are differs with the data, the loss and C, by more than ten times. As a part of the largest weight of
+a typical class, one threshold serves them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abound.learn.linear_solver import Edges
+from abound.validation import Float32Array
+
+SAMPLED_CLASSES = 64
+"""Classes among which the typical one is looked for."""
+
+
+def typical_weight(blocks: Sequence[Edges]) -> float:
+    """Return the median over classes of a class's largest weight, by absolute value.
+
+    Parameters
+    ----------
+    blocks : sequence of Edges
+        All edges of some classes.
+
+    Returns
+    -------
+    float
+        0 if there is no edge.
+    """
+    classes = np.concatenate([edges.classes for edges in blocks])
+    weights = np.abs(np.concatenate([edges.weights for edges in blocks]))
+    if not len(weights):
+        return 0.0
+    names, places = np.unique(classes, return_inverse=True)
+    largest = np.zeros(len(names), dtype=np.float32)
+    np.maximum.at(largest, places, weights)
+    return float(np.median(largest))
+
+
+def typical_column(differences: Float32Array) -> float:
+    """Return the same of weights in full, a column a class.
+
+    Parameters
+    ----------
+    differences : float32 array of shape (n_features, n_classes)
+        Weights of some classes, less what all share.
+
+    Returns
+    -------
+    float
+        0 if there is nothing.
+    """
+    largest = np.abs(differences).max(axis=0, initial=0)
+    largest = largest[largest > 0]
+    return float(np.median(largest)) if len(largest) else 0.0
+
+
+def without_light(edges: Edges, least: float) -> Edges:
+    """Return the edges of at least this weight, by absolute value.
+
+    Parameters
+    ----------
+    edges : Edges
+        Of a block of classes.
+    least : float
+        Smallest weight that stays.
+
+    Returns
+    -------
+    Edges
+        In the same order.
+    """
+    stays = np.abs(edges.weights) >= least
+    of_edge = np.repeat(np.arange(len(edges.counts)), edges.counts)
+    counts = np.bincount(of_edge[stays], minlength=len(edges.counts)).astype(np.int32)
+    return Edges(counts, edges.classes[stays], edges.weights[stays])
