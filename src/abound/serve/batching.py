@@ -10,6 +10,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
+from abound.serve.turns import TURN
+
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
@@ -88,7 +90,8 @@ class Batcher(Generic[Question, Answer]):
         now = time.perf_counter()
         answers: Sequence[Any]
         try:
-            answers = self._answer([one.question for one in waiting], [now - one.since for one in waiting])
+            with TURN:
+                answers = self._answer([one.question for one in waiting], [now - one.since for one in waiting])
         except Exception as error:
             answers = [error] * len(waiting)
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}

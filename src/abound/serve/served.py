@@ -19,9 +19,10 @@ from abound.serve.appending import Appender
 from abound.serve.follower import Follower, Learned, Signature
 from abound.serve.journal import Correction, Journal, Proposal, is_journal_empty, journal_path
 from abound.serve.student import warm_up
+from abound.serve.turns import TURN
 from abound.serve.version import Version
 
-TURN = 0.2
+LISTEN = 0.2
 """Seconds between looks at the journal; a correction that comes through this process is seen at once."""
 
 LOOK = 1.0
@@ -30,8 +31,11 @@ LOOK = 1.0
 PUBLISH = 0.5
 """Least seconds between two versions; so that a correction counts within a second."""
 
-PAUSE = 0.001
-"""Seconds between two corrections, so that answers which wait for the interpreter come in between."""
+GATHER = 0.05
+"""Seconds to wait for more corrections before learning: one turn for ten costs much less than ten turns."""
+
+AT_ONCE, PAUSE = 4, 0.002
+"""Corrections that are learned while answers wait, and seconds that are left to answers before the next."""
 
 SNAPSHOT_SECONDS, SNAPSHOT_ENTRIES = 60.0, 1000
 """A snapshot is written when something was learned and so much time or so many corrections have passed."""
@@ -199,7 +203,8 @@ class ServedModel:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(TURN)
+            self._wake.wait(LISTEN)
+            self._stop.wait(GATHER)
             self._wake.clear()
             try:
                 while self._turn() and not self._stop.is_set():
@@ -213,7 +218,9 @@ class ServedModel:
         """Do what there is to do; tell whether there may be more."""
         if time.monotonic() - self._looked >= LOOK:
             self._look()
-        learned = self._follower.advance(20, PAUSE)
+        with TURN:
+            learned = self._follower.advance(AT_ONCE)
+        time.sleep(PAUSE)
         self._note(learned)
         is_new = self._follower.version != self.version.name
         if is_new and time.monotonic() - self._published >= max(PUBLISH, 3 * self._cost):
