@@ -19,6 +19,7 @@ from abound import (
     ExpertsClassifier,
     FeatureFocusClassifier,
     IndependentClassifier,
+    LinearClassifier,
     MMPClassifier,
     PAClassifier,
 )
@@ -163,10 +164,25 @@ def test_an_expert_is_trained_on_its_group_alone() -> None:
     np.testing.assert_allclose(matrix, alone.index_.to_matrix().toarray(), atol=1e-6)
 
 
+def test_an_expert_with_a_bias_has_its_constant_after_all_features() -> None:
+    learner = LinearClassifier(bias=2.0, min_weight=0, tol=1e-5)
+    labels = encode(Y)
+    data = Data(as_rows(X), labels, np.ones(400, dtype=np.float32))
+    group = np.array([1, 4], dtype=np.int32)
+    expert = train_expert(data, rows_by_class(labels), group, learner)
+    kept = np.isin(Y, labels.classes[group])
+    alone = learner.fit(X[kept], (Y[kept] == labels.classes[4]).astype(int))
+    matrix = np.zeros((X.shape[1] + 1, 2))
+    matrix[expert.features] = expert.lists.to_matrix().toarray()
+    np.testing.assert_allclose(matrix, alone.index_.to_matrix().toarray(), atol=1e-2)
+    assert expert.features[-1] == X.shape[1] and abs(matrix[-1]).max() > 0.01
+
+
 @pytest.mark.parametrize(
     ("generalist", "expert"),
     [
         (None, None),
+        (None, LinearClassifier(bias=1.0)),
         (FeatureFocusClassifier(negative="split"), MMPClassifier()),
         (FeatureFocusClassifier(), IndependentClassifier(negative="split", threshold=0.1)),
     ],

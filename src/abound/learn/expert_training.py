@@ -160,6 +160,27 @@ def train_expert(data: Data, rows_of: list[IntArray], group: IdArray, learner: R
         features = np.zeros(1, dtype=np.int32)
     rows = part.rows._replace(indices=frozen(indices, np.int32), n_features=len(features))
     index = Data(rows, labels, part.weights).train(learner).index_
-    width = learner._width_of_view(1)
+    return Expert(group, seen_features(learner, features, data.rows.n_features), index)
+
+
+def seen_features(learner: RankingClassifier, features: IdArray, n_features: int) -> IdArray:
+    """Return which features of a learner's view of all rows those of its view of some features are.
+
+    Parameters
+    ----------
+    learner : RankingClassifier
+        Its view may have two features for one, or a constant after all others.
+    features : int32 array
+        The features that some rows have.
+    n_features : int
+        All features.
+
+    Returns
+    -------
+    int32 array
+        One for each feature of the narrow view.
+    """
+    constant = 1 if getattr(learner, "bias", 0) else 0
+    width = (learner._width_of_view(n_features) - constant) // n_features
     seen = (width * features[:, None].astype(np.int64) + np.arange(width)).ravel()
-    return Expert(group, seen.astype(np.int32), index)
+    return np.append(seen, np.full(constant, width * n_features)).astype(np.int32)
