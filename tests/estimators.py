@@ -12,14 +12,17 @@ from abound import (
     FrequencyClassifier,
     HierarchicalBayesClassifier,
     IndependentClassifier,
+    LabelTreeClassifier,
     LinearClassifier,
     MMPClassifier,
     OOZClassifier,
     OrthogonalTransferClassifier,
+    OutputCodeClassifier,
     PAClassifier,
     PathSVMClassifier,
     PerceptronClassifier,
     RecursiveClassifier,
+    SequentialClassifier,
     TopDownClassifier,
     UnweightedIndexClassifier,
 )
@@ -52,11 +55,17 @@ ESTIMATORS = [
     RecursiveClassifier(loss="logistic", bias=1.0, min_weight=0),
     TopDownClassifier(),
     TopDownClassifier(node_learner=PerceptronClassifier()),
+    LabelTreeClassifier(min_weight=0),
+    LabelTreeClassifier(n_trees=2, max_leaf=2, loss="logistic", bias=1.0, min_weight=0),
     PathSVMClassifier(),
     PathSVMClassifier(rescaling="margin", bias=1.0),
     OrthogonalTransferClassifier(),
-    HierarchicalBayesClassifier(prior=1.0),
-    HierarchicalBayesClassifier(covariance="diagonal", prior=1.0),
+    HierarchicalBayesClassifier(),
+    HierarchicalBayesClassifier(covariance="diagonal"),
+    OutputCodeClassifier(),
+    OutputCodeClassifier(n_bits=40, decode="hamming"),
+    SequentialClassifier(n_classifiers=100),
+    SequentialClassifier(n_classifiers=100, vote="hard", pool="uniform", smoothing=0, n_candidates=20),
 ]
 
 ORDER_MATTERS = "an online learner depends on the order of its rows, so a weight is not the same as repeating a row"
@@ -79,7 +88,10 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         IndependentClassifier: HELD_OUT,
         LinearClassifier: TO_A_TOLERANCE,
         RecursiveClassifier: TO_A_TOLERANCE,
+        LabelTreeClassifier: TO_A_TOLERANCE,
         TopDownClassifier: TO_A_TOLERANCE,
+        OutputCodeClassifier: TO_A_TOLERANCE,
+        SequentialClassifier: TO_A_TOLERANCE,
     }
     by_perceptrons = getattr(estimator, "rank_by", "") == "perceptrons"
     reason = ORDER_MATTERS if by_perceptrons else reasons.get(type(estimator))

@@ -23,9 +23,12 @@ _HOMES = {
     "LinearClassifier": "abound.learn.linear",
     "RecursiveClassifier": "abound.learn.recursive",
     "TopDownClassifier": "abound.learn.top_down",
+    "LabelTreeClassifier": "abound.learn.label_tree",
     "PathSVMClassifier": "abound.learn.path_svm",
     "OrthogonalTransferClassifier": "abound.learn.orthogonal_transfer",
     "HierarchicalBayesClassifier": "abound.learn.hierarchical_bayes",
+    "OutputCodeClassifier": "abound.learn.output_code",
+    "SequentialClassifier": "abound.learn.sequential",
     "ClassIndex": "abound.index.class_index",
     "Model": "abound.learn.model",
     "load": "abound.learn.model",
@@ -42,15 +45,18 @@ if TYPE_CHECKING:
     from abound.learn.frequency import FrequencyClassifier
     from abound.learn.hierarchical_bayes import HierarchicalBayesClassifier
     from abound.learn.independent import IndependentClassifier
+    from abound.learn.label_tree import LabelTreeClassifier
     from abound.learn.linear import LinearClassifier
     from abound.learn.mmp import MMPClassifier
     from abound.learn.model import Model, load
     from abound.learn.ooz import OOZClassifier
     from abound.learn.orthogonal_transfer import OrthogonalTransferClassifier
+    from abound.learn.output_code import OutputCodeClassifier
     from abound.learn.pa import PAClassifier
     from abound.learn.path_svm import PathSVMClassifier
     from abound.learn.perceptron import PerceptronClassifier
     from abound.learn.recursive import RecursiveClassifier
+    from abound.learn.sequential import SequentialClassifier
     from abound.learn.top_down import TopDownClassifier
     from abound.learn.unweighted import UnweightedIndexClassifier
     from abound.read.taxonomy import Taxonomy
@@ -71,9 +77,12 @@ __all__ = [
     "LinearClassifier",
     "RecursiveClassifier",
     "TopDownClassifier",
+    "LabelTreeClassifier",
     "PathSVMClassifier",
     "OrthogonalTransferClassifier",
     "HierarchicalBayesClassifier",
+    "OutputCodeClassifier",
+    "SequentialClassifier",
     "ClassIndex",
     "Model",
     "load",

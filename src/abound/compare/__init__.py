@@ -1,1 +1,1 @@
-"""Compare: one protocol for every claim."""
+"""Compare: learners side by side on one data set, measured alike, and which of them to take."""

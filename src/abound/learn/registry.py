@@ -12,14 +12,17 @@ from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.hierarchical_bayes import HierarchicalBayesClassifier
 from abound.learn.independent import IndependentClassifier
+from abound.learn.label_tree import LabelTreeClassifier
 from abound.learn.linear import LinearClassifier
 from abound.learn.mmp import MMPClassifier
 from abound.learn.ooz import OOZClassifier
 from abound.learn.orthogonal_transfer import OrthogonalTransferClassifier
+from abound.learn.output_code import OutputCodeClassifier
 from abound.learn.pa import PAClassifier
 from abound.learn.path_svm import PathSVMClassifier
 from abound.learn.perceptron import PerceptronClassifier
 from abound.learn.recursive import RecursiveClassifier
+from abound.learn.sequential import SequentialClassifier
 from abound.learn.top_down import TopDownClassifier
 from abound.learn.unweighted import UnweightedIndexClassifier
 
@@ -40,9 +43,12 @@ LEARNERS: dict[str, type[RankingClassifier]] = {
         LinearClassifier,
         RecursiveClassifier,
         TopDownClassifier,
+        LabelTreeClassifier,
         PathSVMClassifier,
         OrthogonalTransferClassifier,
         HierarchicalBayesClassifier,
+        OutputCodeClassifier,
+        SequentialClassifier,
     )
 }
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from abound import __version__
+from abound.serve.commands.compare import compare
 from abound.serve.commands.data import data
 from abound.serve.commands.demo import demo
 from abound.serve.commands.evaluate import evaluate
@@ -30,7 +31,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (train, learn, predict, evaluate, explain, inspect, prune, serve, journal, learners, data, demo):
+for command in (
+    train,
+    learn,
+    predict,
+    evaluate,
+    compare,
+    explain,
+    inspect,
+    prune,
+    serve,
+    journal,
+    learners,
+    data,
+    demo,
+):
     app.command()(guarded(command))
 
 

@@ -1,0 +1,182 @@
+"""Kernels that make trees of classes: centroids, and balanced halves of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from abound.compiled import kernel
+
+GAIN = 1e-4
+"""2-means stops when the mean difference of the cosines gains less."""
+
+
+@kernel
+def count_centroids(
+    indptr: Any, indices: Any, class_indptr: Any, class_rows: Any, begin: int, end: int, seen: Any, counts: Any
+) -> None:
+    """Count the features of classes ``begin`` to ``end``; ``seen``, one number a feature, begins at -1."""
+    for c in range(begin, end):
+        n = 0
+        for q in range(class_indptr[c], class_indptr[c + 1]):
+            row = class_rows[q]
+            for p in range(indptr[row], indptr[row + 1]):
+                f = indices[p]
+                if seen[f] != c:
+                    seen[f] = c
+                    n += 1
+        counts[c] = n
+
+
+@kernel
+def sum_centroids(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    row_weights: Any,
+    class_indptr: Any,
+    class_rows: Any,
+    begin: int,
+    end: int,
+    out_indptr: Any,
+    place: Any,
+    out_indices: Any,
+    out_data: Any,
+) -> None:
+    """Write the mean direction of classes ``begin`` to ``end``: the sum of their rows, of length 1.
+
+    ``place`` is -1 and stays so.
+    """
+    for c in range(begin, end):
+        n = out_indptr[c]
+        for q in range(class_indptr[c], class_indptr[c + 1]):
+            row = class_rows[q]
+            weight = row_weights[row]
+            for p in range(indptr[row], indptr[row + 1]):
+                f = indices[p]
+                if place[f] < 0:
+                    place[f] = n
+                    out_indices[n] = f
+                    out_data[n] = 0
+                    n += 1
+                out_data[place[f]] += weight * data[p]
+        square = 0.0
+        for p in range(out_indptr[c], n):
+            place[out_indices[p]] = -1
+            square += np.float64(out_data[p]) ** 2
+        if square > 0:
+            scale = np.float32(1 / np.sqrt(square))
+            for p in range(out_indptr[c], n):
+                out_data[p] *= scale
+
+
+@kernel
+def add_sides(
+    indptr: Any, indices: Any, data: Any, members: Any, begin: int, cut: int, end: int, sides: Any, seen: Any,
+    features: Any,
+) -> Any:  # fmt: skip
+    """Add up the members before and after the cut, in the two columns of ``sides``; return how many features occur."""
+    n = 0
+    for t in range(begin, end):
+        side = 0 if t < cut else 1
+        for p in range(indptr[members[t]], indptr[members[t] + 1]):
+            f = indices[p]
+            if not seen[f]:
+                seen[f] = True
+                features[n] = f
+                n += 1
+            sides[f, side] += data[p]
+    return n
+
+
+@kernel
+def measure_sides(
+    indptr: Any, indices: Any, data: Any, members: Any, begin: int, end: int, n: int, sides: Any, seen: Any,
+    features: Any, scores: Any,
+) -> None:  # fmt: skip
+    """Score each member by its cosine with the second side less that with the first, and clear the sides."""
+    first = second = 0.0
+    for t in range(n):
+        f = features[t]
+        first += np.float64(sides[f, 0]) ** 2
+        second += np.float64(sides[f, 1]) ** 2
+    scale = np.float32(1 / np.sqrt(first) if first > 0 else 0.0)
+    other_scale = np.float32(1 / np.sqrt(second) if second > 0 else 0.0)
+    for t in range(begin, end):
+        one = other = np.float32(0)
+        for p in range(indptr[members[t]], indptr[members[t] + 1]):
+            f = indices[p]
+            one += data[p] * sides[f, 0]
+            other += data[p] * sides[f, 1]
+        scores[t - begin] = other * other_scale - one * scale
+    for t in range(n):
+        sides[features[t], 0] = 0
+        sides[features[t], 1] = 0
+        seen[features[t]] = False
+
+
+@kernel
+def part_members(members: Any, begin: int, cut: int, end: int, scores: Any) -> Any:
+    """Put the members with the lowest scores before the cut, each side in the order it had; ties stay before the cut.
+
+    Returns the mean score, those before the cut with the other sign.
+    """
+    n = cut - begin
+    bound = np.partition(scores[: end - begin], n)[n]
+    ties = n
+    for t in range(end - begin):
+        ties -= scores[t] < bound
+    now = members[begin:end].copy()
+    low, high = begin, cut
+    total = 0.0
+    for t in range(end - begin):
+        score = scores[t]
+        if score < bound or (score == bound and ties > 0):
+            ties -= score == bound
+            members[low] = now[t]
+            low += 1
+            total -= score
+        else:
+            members[high] = now[t]
+            high += 1
+            total += score
+    return total / (end - begin)
+
+
+@kernel
+def bisect(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    members: Any,
+    begin: int,
+    cut: int,
+    end: int,
+    few: Any,
+    few_cut: int,
+    n_rounds: int,
+    least: float,
+    sides: Any,
+    seen: Any,
+    features: Any,
+    scores: Any,
+) -> Any:
+    """Order ``members[begin:end]`` so that those before the cut are one cluster of spherical 2-means, the rest another.
+
+    The clusters start at a ``few`` members, those before and after their own cut. Each round parts the members by which
+    centre they are nearer to, in the wanted sizes. Ends when the mean difference of the cosines is not above ``least``,
+    the one before plus `GAIN`. Returns the difference, and whether there may be more to gain. ``sides`` and ``seen``
+    are zero and stay so.
+    """
+    n = add_sides(indptr, indices, data, few, 0, few_cut, len(few), sides, seen, features)
+    gain = least
+    for number in range(n_rounds):
+        measure_sides(indptr, indices, data, members, begin, end, n, sides, seen, features, scores)
+        gain = part_members(members, begin, cut, end, scores)
+        if gain <= least:
+            return gain, False
+        least = gain + GAIN
+        if number + 1 < n_rounds:
+            n = add_sides(indptr, indices, data, members, begin, cut, end, sides, seen, features)
+    return gain, True

@@ -1,0 +1,252 @@
+"""The problems of a label tree's nodes: one child against its siblings, sixteen children at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.learn import _label_tree_kernels as kernels
+from abound.learn._lanes import LANES
+from abound.learn.linear_rows import SolverRows, lane_array
+from abound.rank._descend_kernels import lay_out_node
+from abound.rank.tree_weights import NodeEntries
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray
+
+BACKGROUND_FROM = 3
+"""Blocks of a node from which it pays to solve what they share first."""
+
+VALUES_A_CALL = 10_000_000
+"""Non-zeros of a large node that one kernel call reads: a fraction of a second."""
+
+
+class Settings(NamedTuple):
+    """How the problems are solved and what is kept of them; see `LabelTreeClassifier`."""
+
+    loss: int
+    costs: Float32Array
+    """C in every lane."""
+    tol: float
+    max_sweeps: int
+    min_weight: float
+
+
+class Pairs(NamedTuple):
+    """The rows of each node, once for each label, and the child that the label is below."""
+
+    indptr: IntArray
+    rows: IdArray
+    places: IdArray
+    values: IntArray
+    """Non-zeros of the rows of each node."""
+
+
+class Room(NamedTuple):
+    """What a node's problem is solved in."""
+
+    rows: IdArray
+    local: IdArray
+    place: IdArray
+    features: IdArray
+    indptr: IntArray
+    indices: IdArray
+    data: Float32Array
+    norms: Float32Array
+    row_weights: Float32Array
+    targets: npt.NDArray[np.int8]
+    duals: Float32Array
+    active: IdArray
+    lanes: Float32Array
+    common_duals: Float32Array
+    origin: Float32Array
+    offsets: Float32Array
+    counts: IdArray
+    cursor: IdArray
+    threshold: Float32Array
+    limit: Float32Array
+    sums: Float64Array
+    state: IntArray
+
+
+class Kept(NamedTuple):
+    """Weights that leave a node: place of the feature, block, sixteen numbers."""
+
+    features: IdArray
+    blocks: IdArray
+    weights: Float32Array
+
+
+class Written(NamedTuple):
+    """Room for the entries of some nodes; see `NodeEntries`."""
+
+    entry_counts: IntArray
+    features: IdArray
+    offsets: Float32Array
+    row_counts: IdArray
+    blocks: IdArray
+    weights: Float32Array
+    buckets: IdArray
+
+
+def solve_small_nodes(
+    rows: SolverRows, pairs: Pairs, n_children: IntArray, begin: int, end: int, settings: Settings, place: IdArray
+) -> NodeEntries:
+    """Solve some consecutive nodes in one compiled call.
+
+    Parameters
+    ----------
+    rows, pairs : SolverRows, Pairs
+        The rows, and which node has which.
+    n_children : int64 array
+        Children of each node.
+    begin, end : int
+        The nodes.
+    settings : Settings
+        How.
+    place : int32 array of shape (n_features,)
+        Scratch, -1.
+
+    Returns
+    -------
+    NodeEntries
+        What they know, over the user's features.
+    """
+    n_blocks = -(-n_children[begin:end] // LANES)
+    n_known = np.minimum(pairs.values[begin:end], rows.n_features)
+    room = _make_room(rows, pairs, begin, end, place)
+    kept = _make_kept(int((n_known * n_blocks).max()))
+    out = _make_written(end - begin, int(n_known.sum()), int((n_known * n_blocks).sum()))
+    sizes = kernels.solve_nodes(
+        *(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, rows.features),
+        *(pairs.indptr, pairs.rows, pairs.places, n_children, begin, end),
+        *(settings.costs, settings.loss, settings.tol, settings.max_sweeps, settings.min_weight, BACKGROUND_FROM),
+        *(room, kept, out),
+    )
+    return _written(out, *sizes)
+
+
+def solve_large_node(
+    rows: SolverRows, pairs: Pairs, n_children: IntArray, node: int, settings: Settings, place: IdArray
+) -> NodeEntries:
+    """Solve one node step by step, so that no call is long.
+
+    Parameters
+    ----------
+    rows, pairs, n_children, settings, place : object
+        See `solve_small_nodes`; the result is the same.
+    node : int
+        The node.
+
+    Returns
+    -------
+    NodeEntries
+        What it knows.
+    """
+    low, high = pairs.indptr[node : node + 2].tolist()
+    room = _make_room(rows, pairs, node, node + 1, place)
+    n_rows = kernels.number_rows(pairs.rows, low, high, room.rows, room.local)
+    step = max(1, VALUES_A_CALL * n_rows // max(1, int(pairs.values[node])))
+    spans = [(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]
+    n_features = 0
+    for span in spans:
+        known = n_features, place, room.features
+        n_features = kernels.list_features(rows.indptr, rows.indices, room.rows, *span, *known)
+    kernels.number_features(n_features, place, room.features)
+    for span in spans:
+        kernels.copy_rows(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, *span, room)
+    kernels.name_features(n_features, rows.features, room)
+    how = settings.costs, settings.loss, settings.tol, settings.max_sweeps, n_rows, step
+    n_blocks = -(-int(n_children[node]) // LANES)
+    kernels.begin_at_zero(n_rows, n_features, room)
+    if n_blocks >= BACKGROUND_FROM:
+        kernels.begin_background(n_rows, n_features, room)
+        while not kernels.take_sweeps(*how, room):
+            pass
+        kernels.begin_at_background(n_rows, n_features, settings.min_weight, room)
+    kept, parts = _make_kept(n_features), []
+    for block in range(n_blocks):
+        n_lanes = min(LANES, int(n_children[node]) - LANES * block)
+        kernels.begin_block(n_rows, n_features, room.local, pairs.places[low:high], block, n_lanes, room)
+        while not kernels.take_sweeps(*how, room):
+            pass
+        n_kept = kernels.keep_heavy(n_features, block, n_lanes, settings.min_weight, room, 0, kept)
+        parts.append(Kept(kept.features[:n_kept].copy(), kept.blocks[:n_kept].copy(), kept.weights[:n_kept].copy()))
+    kept = Kept(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.blocks for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+    )
+    n_kept = len(kept.features)
+    out = _make_written(1, n_features, n_kept)
+    scratch = room.counts, room.cursor
+    n_entries = lay_out_node(room.features, n_features, room.offsets, kept, n_kept, *scratch, 0, 0, 0, out)
+    out.entry_counts[0] = n_entries
+    return _written(out, n_entries, n_kept, max(1, n_entries) + 1)
+
+
+def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, place: IdArray) -> Room:
+    """Room for any one of some nodes."""
+    n_pairs, n_values = int(np.diff(pairs.indptr[begin : end + 1]).max()), int(pairs.values[begin:end].max())
+    n_features = min(n_values, rows.n_features)
+
+    def ids(n: int) -> IdArray:
+        return np.empty(n, dtype=np.int32)
+
+    def numbers(n: int) -> Float32Array:
+        return np.empty(n, dtype=np.float32)
+
+    return Room(
+        rows=ids(n_pairs),
+        local=ids(n_pairs),
+        place=place,
+        features=ids(n_features),
+        indptr=np.empty(n_pairs + 1, dtype=np.int64),
+        indices=ids(n_values),
+        data=numbers(n_values),
+        norms=numbers(n_pairs),
+        row_weights=numbers(n_pairs),
+        targets=lane_array(n_pairs, np.int8),
+        duals=lane_array(n_pairs),
+        active=ids(n_pairs),
+        lanes=lane_array(n_features),
+        common_duals=numbers(n_pairs),
+        origin=numbers(n_features),
+        offsets=numbers(n_features),
+        counts=ids(n_features),
+        cursor=ids(n_features),
+        threshold=numbers(LANES),
+        limit=numbers(LANES),
+        sums=np.zeros((3, LANES)),
+        state=np.zeros(4, dtype=np.int64),
+    )
+
+
+def _make_kept(n: int) -> Kept:
+    return Kept(np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty((n, LANES), dtype=np.float32))
+
+
+def _make_written(n_nodes: int, n_entries: int, n_rows: int) -> Written:
+    return Written(
+        np.empty(n_nodes, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int32),
+        np.empty(n_entries, dtype=np.float32),
+        np.empty(n_entries, dtype=np.int32),
+        np.empty(n_rows, dtype=np.int32),
+        np.empty((n_rows, LANES), dtype=np.float32),
+        np.empty(n_entries + 2 * n_nodes, dtype=np.int32),
+    )
+
+
+def _written(out: Written, n_entries: int, n_rows: int, n_buckets: int) -> NodeEntries:
+    """What was written; room that was never touched takes no memory."""
+    return NodeEntries(
+        np.concatenate(([0], np.cumsum(out.entry_counts))),
+        out.features[:n_entries],
+        out.offsets[:n_entries],
+        np.concatenate(([0], np.cumsum(out.row_counts[:n_entries], dtype=np.int64))),
+        out.blocks[:n_rows],
+        out.weights[:n_rows],
+        np.concatenate(([0], np.cumsum(np.maximum(1, out.entry_counts) + 1))),
+        out.buckets[:n_buckets],
+    )

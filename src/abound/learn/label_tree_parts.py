@@ -1,0 +1,277 @@
+"""What is done with the weights of label trees beside walking: leaves as an index, reasons, pruning, model files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.index.class_index import ClassIndex
+from abound.rank import _descend_kernels as kernels
+from abound.rank._lane_sums import LANES
+from abound.rank.tree_weights import EMPTY, TreeWeights
+from abound.store import Section, check_ids, check_indptr
+from abound.validation import Float64Array, IdArray, IntArray, Rows, check_number, frozen
+
+ROWS_A_STEP = 100_000
+NODES_OF_QUADRATURE = 48
+
+
+def leaf_index(trees: Sequence[TreeWeights], n_features: int, n_classes: int) -> ClassIndex:
+    """Return the weights of the last branches, by class.
+
+    Parameters
+    ----------
+    trees : sequence of TreeWeights
+        The trees.
+    n_features, n_classes : int
+        The shape.
+
+    Returns
+    -------
+    ClassIndex
+        Mean over the trees; what all children of a node have in common is left out.
+    """
+    found: list[tuple[npt.NDArray[Any], ...]] = [(np.empty(0, np.int32),) * 2 + (np.empty(0, np.float32),)]
+    for tree in trees:
+        entries = np.repeat(np.arange(len(tree.features)), np.diff(tree.row_indptr))
+        nodes = np.repeat(np.arange(tree.n_nodes), np.diff(tree.entry_indptr))
+        for begin in range(0, len(tree.blocks), ROWS_A_STEP):
+            part = slice(begin, begin + ROWS_A_STEP)
+            rows, lanes = np.nonzero(tree.weights[part])
+            entry = entries[part][rows]
+            codes = tree.slots[tree.slot_indptr[nodes[entry]] + LANES * tree.blocks[part][rows] + lanes]
+            at_leaf = (codes < 0) & (codes != EMPTY)
+            weights = tree.weights[part][rows[at_leaf], lanes[at_leaf]] / np.float32(len(trees))
+            found.append((tree.features[entry[at_leaf]], ~codes[at_leaf], weights))
+    features, classes, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return ClassIndex.from_edges(features, classes, weights, n_features=n_features, n_classes=n_classes)
+
+
+def paths_to(tree: TreeWeights, c: int) -> list[list[int]]:
+    """Return the slots from the root down to each leaf of a class.
+
+    Parameters
+    ----------
+    tree : TreeWeights
+        The tree.
+    c : int
+        The class.
+
+    Returns
+    -------
+    list of list of int
+        One path a leaf.
+    """
+    inner = np.flatnonzero(tree.slots >= 0)
+    above = np.full(tree.n_nodes, -1, dtype=np.int64)
+    above[tree.slots[inner]] = inner
+    paths = []
+    for leaf in np.flatnonzero(tree.slots == ~c).tolist():
+        path = [leaf]
+        while (slot := int(above[_owner(tree, path[-1])])) >= 0:
+            path.append(slot)
+        paths.append(path[::-1])
+    return paths
+
+
+def path_contributions(trees: Sequence[TreeWeights], rows: Rows, c: int, link: int) -> list[tuple[Any, float]]:
+    """Tell what each feature of one row adds to the chance of a class.
+
+    The features grow together from nothing to what they are; each has its part of the way (integrated gradients). What
+    a row without features would get is shared out by the squares of the values.
+
+    Parameters
+    ----------
+    trees : sequence of TreeWeights
+        The trees, whose chances are averaged.
+    rows : Rows
+        One row.
+    c : int
+        The class.
+    link : int
+        What scores stand for.
+
+    Returns
+    -------
+    list of (feature, contribution)
+        In the order of the row, without those that add nothing; they add up to the chance of the class.
+    """
+    span = slice(rows.indptr[0], rows.indptr[-1])
+    features, values = rows.indices[span], rows.data[span].astype(np.float64)
+    parts, total = np.zeros(len(values)), 0.0
+    for tree in trees:
+        for path in paths_to(tree, c):
+            products = np.array([_weights_at(tree, slot, features) for slot in path]) * values
+            gained, chance = _along_the_way(products, link)
+            parts += gained / len(trees)
+            total += chance / len(trees)
+    squares = values**2
+    if squares.any():
+        parts += (total - parts.sum()) * squares / squares.sum()
+    return [(f, part) for f, part in zip(features.tolist(), parts.tolist(), strict=True) if part]
+
+
+def _owner(tree: TreeWeights, slot: int) -> int:
+    return int(np.searchsorted(tree.slot_indptr, slot, side="right")) - 1
+
+
+def _weights_at(tree: TreeWeights, slot: int, features: IdArray) -> Float64Array:
+    """The weight of each feature for the child in a slot."""
+    node = _owner(tree, slot)
+    block, lane = divmod(slot - int(tree.slot_indptr[node]), LANES)
+    weights = np.zeros(len(features))
+    for j, feature in enumerate(features.tolist()):
+        entry = kernels.find_entry(tree, node, feature)
+        if entry >= 0:
+            rows = slice(tree.row_indptr[entry], tree.row_indptr[entry + 1])
+            own = tree.weights[rows, lane][tree.blocks[rows] == block]
+            weights[j] = tree.offsets[entry] + own.sum()
+    return weights
+
+
+def _along_the_way(products: Float64Array, link: int) -> tuple[Float64Array, float]:
+    """What each column gains of the chance at ``t·products`` as t goes from 0 to 1, and the chance at 1."""
+    scores = products.sum(axis=1)
+    # Where a score passes 1 the squared hinge bends; between such points the quadrature is as good as exact.
+    bends = 1 / scores[scores > 1] if link == 0 else np.empty(0)
+    bounds = np.unique(np.concatenate(([0.0, 1.0], bends)))
+    nodes, shares = np.polynomial.legendre.leggauss(NODES_OF_QUADRATURE)
+    widths = np.diff(bounds)[:, None]
+    times = (bounds[:-1, None] + widths * (nodes + 1) / 2).ravel()
+    steps = (widths * shares / 2).ravel()
+    at = np.outer(times, scores)
+    if link == 0:
+        logarithms, slopes = -(np.maximum(0, 1 - at) ** 2), 2 * np.maximum(0, 1 - at)
+        last = -(np.maximum(0, 1 - scores) ** 2)
+    else:
+        logarithms, slopes, last = (
+            -np.logaddexp(0, -at),
+            1 / (1 + np.exp(np.minimum(at, 700))),
+            -np.logaddexp(0, -scores),
+        )
+    chances = np.exp(logarithms.sum(axis=1))
+    return ((steps * chances) @ slopes) @ products, float(np.exp(last.sum()))
+
+
+def pruned_trees(
+    trees: Sequence[TreeWeights],
+    *,
+    min_weight: float | None = None,
+    max_edges: int | None = None,
+    max_degree: int | None = None,
+) -> list[TreeWeights]:
+    """Return trees without their light weights.
+
+    Parameters
+    ----------
+    trees : sequence of TreeWeights
+        The trees.
+    min_weight : float, optional
+        Keep weights of at least this size.
+    max_edges : int, optional
+        Keep about so many weights in all trees together, the heaviest.
+    max_degree : int, optional
+        Not for trees.
+
+    Returns
+    -------
+    list of TreeWeights
+        Of the same shape.
+    """
+    if max_degree is not None:
+        raise ValueError("max_degree: a label tree is pruned by min_weight or max_edges")
+    check_number("min_weight", min_weight, 0, or_none=True)
+    check_number("max_edges", max_edges, 0, whole=True, or_none=True)
+    least = min_weight or 0.0
+    if max_edges is not None:
+        sizes = np.concatenate([np.abs(part).ravel() for tree in trees for part in (tree.weights, tree.offsets)])
+        sizes = sizes[sizes > 0]
+        if len(sizes) > max_edges:
+            nth = len(sizes) - max_edges
+            heaviest = np.partition(sizes, nth)[nth] if max_edges else np.inf
+            least = max(least, float(heaviest))
+    return [_pruned(tree, np.float32(least)) for tree in trees]
+
+
+def _pruned(tree: TreeWeights, least: np.float32) -> TreeWeights:
+    weights = np.where(np.abs(tree.weights) >= least, tree.weights, 0)
+    used = weights.any(axis=1)
+    before = np.concatenate(([0], np.cumsum(used)))
+    return tree._replace(
+        offsets=frozen(np.where(np.abs(tree.offsets) >= least, tree.offsets, 0), np.float32),
+        row_indptr=frozen(before[tree.row_indptr], np.int64),
+        blocks=frozen(tree.blocks[used], np.int32),
+        weights=frozen(weights[used], np.float32),
+    )
+
+
+def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
+    """Read a tree from a model file, checked so that kernels may follow its pointers.
+
+    Parameters
+    ----------
+    section : Section
+        The arrays of a `TreeWeights` by name.
+    n_features, n_classes : int
+        What features and classes may be.
+
+    Returns
+    -------
+    TreeWeights
+        Shares the arrays.
+    """
+    slots = section.require("slots", np.int32)
+    slot_indptr = _pointers(section, "slot_indptr", None, len(slots))
+    n_nodes = len(slot_indptr) - 1
+    if n_nodes < 1 or (slot_indptr % LANES).any() or (np.diff(slot_indptr) == 0).any():
+        raise section.fault("slot_indptr", f"a node has no children or not a multiple of {LANES} slots")
+    _check_slots(section, slots, slot_indptr, n_classes)
+    features = section.require("features", np.int32)
+    check_ids(section.name_of("features"), features, n_features)
+    entry_indptr = _pointers(section, "entry_indptr", n_nodes, len(features))
+    offsets = section.require("offsets", np.float32, (len(features),))
+    blocks = section.require("blocks", np.int32)
+    row_indptr = _pointers(section, "row_indptr", len(features), len(blocks))
+    n_blocks = np.repeat(np.diff(slot_indptr) // LANES, np.diff(row_indptr[entry_indptr]))
+    if (blocks < 0).any() or (blocks >= n_blocks).any():
+        raise section.fault("blocks", "a block that its node does not have")
+    weights = section.require("weights", np.float32, (len(blocks), LANES))
+    buckets = section.require("buckets", np.int32)
+    bucket_indptr = _pointers(section, "bucket_indptr", n_nodes, len(buckets))
+    _check_buckets(section, buckets, bucket_indptr, np.diff(entry_indptr))
+    return TreeWeights(
+        *(slot_indptr, slots, entry_indptr, features, offsets, row_indptr, blocks, weights, bucket_indptr, buckets)
+    )
+
+
+def _pointers(section: Section, name: str, n: int | None, end: int) -> IntArray:
+    pointers = section.require(name, np.int64, (None if n is None else n + 1,))
+    check_indptr(section.name_of(name), pointers, end)
+    return pointers
+
+
+def _check_slots(section: Section, slots: IdArray, slot_indptr: IntArray, n_classes: int) -> None:
+    n_nodes = len(slot_indptr) - 1
+    owners = np.repeat(np.arange(n_nodes), np.diff(slot_indptr))
+    is_node, is_leaf = slots >= 0, (slots < 0) & (slots != EMPTY)
+    nodes = slots[is_node]
+    if (nodes >= n_nodes).any() or (nodes <= owners[is_node]).any() or len(np.unique(nodes)) != len(nodes):
+        raise section.fault("slots", "it is no tree whose parents come before their children")
+    classes = ~slots[is_leaf]
+    if (classes >= n_classes).any() or len(np.unique(classes)) != n_classes:
+        raise section.fault("slots", f"it does not hold the {n_classes} classes of the model")
+
+
+def _check_buckets(section: Section, buckets: IdArray, indptr: IntArray, n_entries: IntArray) -> None:
+    if (np.diff(indptr) < 2).any():
+        raise section.fault("bucket_indptr", "a node without buckets")
+    falls = np.flatnonzero(buckets[1:] < buckets[:-1]) + 1
+    if (
+        not np.isin(falls, indptr[1:-1]).all()
+        or buckets[indptr[:-1]].any()
+        or (buckets[indptr[1:] - 1] != n_entries).any()
+    ):
+        raise section.fault("buckets", "they do not cut the entries of their node")

@@ -1,0 +1,286 @@
+"""Which classes go together: trees of classes from their centroids, from confusions, or from a taxonomy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from abound.distribute import spans
+from abound.labels import Labels
+from abound.learn import _label_tree_clustering as kernels
+from abound.learn.class_tree import ClassTree
+from abound.learn.linear_rows import SolverRows
+from abound.validation import Float32Array, IdArray, IntArray, frozen
+
+ROUNDS = 10
+"""Most rounds of 2-means."""
+
+SAMPLE = 2048
+STARTS = 2
+ROUNDS_AFTER = 2
+"""In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
+
+VALUES_A_CALL = 10_000_000
+"""Non-zeros that one kernel call reads: a fraction of a second."""
+
+
+class Vectors(NamedTuple):
+    """A sparse vector a class, of length 1 or empty."""
+
+    indptr: IntArray
+    indices: IdArray
+    data: Float32Array
+    n_features: int
+
+
+class TreeShape(NamedTuple):
+    """The nodes of a tree that have children, parents before their children, level by level.
+
+    Node ``n`` has the children ``children[indptr[n]:indptr[n + 1]]``: a number is a node, ``~c`` the leaf of class c.
+    """
+
+    indptr: IntArray
+    children: IdArray
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes that have children."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_children(self) -> IntArray:
+        """Number of children of each node."""
+        return np.diff(self.indptr)
+
+    def levels(self, n_classes: int) -> list[tuple[IdArray, IdArray]]:
+        """Tell by which node of each level a class is, and by which of its children.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes, each with one leaf.
+
+        Returns
+        -------
+        list of (int32 array, int32 array) of shape (n_classes,)
+            From the lowest level to the root: the node above each class, -1 if it has none there, and the place of
+            the class's branch among the node's children.
+        """
+        owner = np.repeat(np.arange(self.n_nodes, dtype=np.int32), self.n_children)
+        place = (np.arange(len(self.children)) - np.repeat(self.indptr[:-1], self.n_children)).astype(np.int32)
+        is_leaf = self.children < 0
+        parent, parent_place = np.full(self.n_nodes, -1, np.int32), np.full(self.n_nodes, -1, np.int32)
+        parent[self.children[~is_leaf]] = owner[~is_leaf]
+        parent_place[self.children[~is_leaf]] = place[~is_leaf]
+        node, at = np.full(n_classes, -1, np.int32), np.full(n_classes, -1, np.int32)
+        node[~self.children[is_leaf]], at[~self.children[is_leaf]] = owner[is_leaf], place[is_leaf]
+        depth = np.zeros(self.n_nodes, np.int64)
+        for n in range(1, self.n_nodes):
+            depth[n] = depth[parent[n]] + 1
+        found = []
+        for level in range(int(depth.max()), -1, -1):
+            here = depth[node] == level
+            found.append((np.where(here, node, -1).astype(np.int32), at.copy()))
+            at[here] = parent_place[node[here]]
+            node[here] = parent[node[here]]
+        return found
+
+
+def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
+    """Return the mean direction of each class's rows.
+
+    Parameters
+    ----------
+    rows : SolverRows
+        The rows, weighted.
+    labels : Labels
+        Of these rows, in their order.
+
+    Returns
+    -------
+    Vectors
+        One a class.
+    """
+    n_features, n_classes = rows.n_features, labels.n_classes
+    owners = np.repeat(np.arange(rows.n_rows, dtype=np.int32), np.diff(labels.indptr))
+    class_rows = owners[np.argsort(labels.ids, kind="stable")]
+    class_indptr = np.concatenate(([0], np.cumsum(labels.counts)))
+    counts = np.empty(n_classes, dtype=np.int64)
+    nothing = np.full(n_features, -1, dtype=np.int64)
+    given = rows.indptr, rows.indices, class_indptr, class_rows
+    lengths = np.diff(rows.indptr)[class_rows]
+    running = np.concatenate(([0], np.cumsum(lengths)))[class_indptr]
+    parts = spans(running, 1 + int(running[-1]) // VALUES_A_CALL)
+    seen = nothing.copy()
+    for part in parts:
+        kernels.count_centroids(*given, *part, seen, counts)
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+    values = rows.data, rows.weights
+    for part in parts:
+        kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
+    return Vectors(indptr, indices, data, n_features)
+
+
+def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
+    """Choose how many children the nodes of each level have.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    arity : int
+        Most children of a node.
+    max_leaf : int
+        Most classes of a node whose children are classes.
+
+    Returns
+    -------
+    list of int
+        Children of the nodes of each level but the last, among whose nodes the classes are shared out evenly.
+    """
+    widths: list[int] = []
+    while n_classes > max_leaf * arity ** len(widths):
+        widths.append(arity)
+    return widths
+
+
+def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
+    """Split classes into balanced clusters, and these again.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        One a class.
+    widths : list of int
+        Children of each node of a level, from the root down; those of the last level are classes.
+    seed : int
+        Of the classes that clusters start from.
+
+    Returns
+    -------
+    TreeShape
+        Nodes without classes are left out.
+    """
+    n_classes = len(vectors.indptr) - 1
+    generator = np.random.Generator(np.random.Philox(seed))
+    members = np.arange(n_classes, dtype=np.int32)
+    scratch = (
+        np.zeros((vectors.n_features, 2), dtype=np.float32),
+        np.zeros(vectors.n_features, dtype=np.bool_),
+        np.empty(vectors.n_features, dtype=np.int32),
+        np.empty(n_classes, dtype=np.float32),
+    )
+
+    def start(begin: int, size: int, share: float) -> tuple[IdArray, int, int]:
+        """Halve some members of a large cluster from several starts, and take the best."""
+        chosen = members[begin + generator.choice(size, SAMPLE, replace=False)]
+        cut = max(1, round(SAMPLE * share))
+        best, largest = chosen, -np.inf
+        for _ in range(STARTS):
+            sample, few = chosen.copy(), chosen[generator.choice(SAMPLE, 2, replace=False)]
+            gain, _ = kernels.bisect(*vectors[:3], sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
+            if gain > largest:
+                best, largest = sample, gain
+        return best, cut, ROUNDS_AFTER
+
+    def split(begin: int, end: int, n_parts: int, cuts: list[int]) -> None:
+        if n_parts == 1 or end - begin <= 1:
+            return
+        left = n_parts // 2
+        size = end - begin
+        cut = begin + max(1, round(size * left / n_parts))
+        few, few_cut, n_rounds = members[begin + generator.choice(size, 2, replace=False)], 1, ROUNDS
+        if size > SAMPLE:
+            few, few_cut, n_rounds = start(begin, size, left / n_parts)
+        # A round sorts and reads the members twice; large clusters take a call a round.
+        cost = 2 * int(vectors.indptr[-1]) * size // n_classes + 50 * size
+        rounds, least = n_rounds if n_rounds * cost <= VALUES_A_CALL else 1, -np.inf
+        for _ in range(0, n_rounds, rounds):
+            where = members, begin, cut, end, few, few_cut
+            gain, goes_on = kernels.bisect(*vectors[:3], *where, rounds, least, *scratch)
+            if not goes_on:
+                break
+            few, few_cut, least = members[begin:end].copy(), cut - begin, gain + kernels.GAIN
+        split(begin, cut, left, cuts)
+        cuts.append(cut)
+        split(cut, end, n_parts - left, cuts)
+
+    bounds = [np.array([0, n_classes])]
+    for width in widths:
+        cuts: list[int] = []
+        for begin, end in pairwise(bounds[-1].tolist()):
+            cuts.append(begin)
+            split(begin, end, width, cuts)
+        bounds.append(np.array([*cuts, n_classes]))
+    return nested_tree(members, bounds)
+
+
+def nested_tree(members: IdArray, bounds: list[Any]) -> TreeShape:
+    """Make a tree of spans of classes within spans of classes.
+
+    Parameters
+    ----------
+    members : int32 array of shape (n_classes,)
+        The classes in the order of the leaves.
+    bounds : list of integer arrays
+        Where the spans of each level begin, and the end; each level cuts the one before.
+
+    Returns
+    -------
+    TreeShape
+        The spans as nodes; below the last level are the classes.
+    """
+    levels = [*bounds, np.arange(len(members) + 1)]
+    counts: list[Any] = []
+    children: list[Any] = []
+    first = 1
+    for upper, lower in pairwise(levels):
+        counts.append(np.diff(np.searchsorted(lower, upper)))
+        children.append(np.arange(first, first + len(lower) - 1))
+        first += len(lower) - 1
+    children[-1] = ~members
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+    return TreeShape(frozen(indptr, np.int64), frozen(np.concatenate(children), np.int32))
+
+
+def taxonomy_tree(tree: ClassTree) -> TreeShape:
+    """Take over the tree of a taxonomy; nodes with one child are left out.
+
+    Parameters
+    ----------
+    tree : ClassTree
+        The taxonomy, resolved against the classes.
+
+    Returns
+    -------
+    TreeShape
+        In the order of the levels.
+    """
+    links = tree.children
+
+    def below(node: int) -> list[int]:
+        """The children of a node that lead somewhere, each as deep as there is no choice."""
+        found = []
+        for child in links.of(node).tolist():
+            while tree.class_of_node[child] < 0 and len(links.of(child)) == 1:
+                child = int(links.of(child)[0])
+            if tree.class_of_node[child] >= 0 or len(links.of(child)):
+                found.append(child)
+        return found
+
+    queue, counts, children = [0], list[int](), list[int]()
+    while len(counts) < len(queue):
+        found = below(queue[len(counts)])
+        if len(queue) == 1 and not counts and len(found) == 1 and tree.class_of_node[found[0]] < 0:
+            queue[0] = found[0]
+            continue
+        counts.append(len(found))
+        for child in found:
+            c = int(tree.class_of_node[child])
+            children.append(~c if c >= 0 else len(queue))
+            queue += [child] if c < 0 else []
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    return TreeShape(frozen(indptr, np.int64), frozen(children, np.int32))

@@ -1,0 +1,146 @@
+"""The nodes of a label tree as linear problems: one against its siblings, sixteen children at a time.
+
+A node learns from the rows that have a label below it; a child's positive rows are those with a label below the child.
+Small nodes are solved many to a compiled call, large ones step by step, all of them in any order: nothing but their
+rows is shared, so threads change nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abound.distribute import workers
+from abound.labels import Labels
+from abound.learn import _label_tree_kernels as kernels
+from abound.learn._lanes import LANES
+from abound.learn.label_tree_nodes import Pairs, Settings, solve_large_node, solve_small_nodes
+from abound.learn.label_tree_shape import TreeShape
+from abound.learn.linear_rows import SolverRows, lane_array
+from abound.progress import track
+from abound.rank.tree_weights import EMPTY, NodeEntries, TreeWeights, join_entries
+from abound.validation import IdArray, IntArray, frozen
+
+SMALL = 1_000_000
+"""Non-zeros times blocks that one compiled call solves: a fraction of a second."""
+
+
+def train_tree(
+    rows: SolverRows, labels: Labels, shape: TreeShape, settings: Settings, n_jobs: int | None
+) -> TreeWeights:
+    """Solve the problems of all nodes.
+
+    Parameters
+    ----------
+    rows : SolverRows
+        The rows.
+    labels : Labels
+        Theirs, in their order.
+    shape : TreeShape
+        The tree.
+    settings : Settings
+        Loss, cost, tolerance, pruning.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    TreeWeights
+        Over the user's features.
+    """
+    pairs, n_children = list_pairs(rows, labels, shape), shape.n_children
+    costs = (pairs.values + np.diff(pairs.indptr)) * -(-n_children // LANES)
+    tasks = plan_tasks(costs)
+    # The longest first, so that no thread has a long one left at the end.
+    by_size = sorted(range(len(tasks)), key=lambda task: -int(costs[slice(*tasks[task])].sum()))
+    spare: list[IdArray] = []
+
+    def solve(number: int) -> NodeEntries:
+        place = spare.pop() if spare else np.full(rows.n_features, -1, dtype=np.int32)
+        begin, end = tasks[number]
+        if end == begin + 1 and costs[begin] > SMALL:
+            found = solve_large_node(rows, pairs, n_children, begin, settings, place)
+        else:
+            found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, place)
+        spare.append(place)
+        return found
+
+    parts: dict[int, NodeEntries] = {}
+    with workers(n_jobs) as pool, track("learn nodes", shape.n_nodes) as progress:
+        for number, part in zip(by_size, pool.map(solve, by_size), strict=True):
+            parts[number] = part
+            progress.advance(tasks[number][1] - tasks[number][0])
+    slot_indptr, slots = lay_out_slots(shape)
+    ordered = [parts.pop(number) for number in range(len(tasks))]
+    return join_entries(slot_indptr, slots, ordered, lane_array(sum(len(part.blocks) for part in ordered)))
+
+
+def lay_out_slots(shape: TreeShape) -> tuple[IntArray, IdArray]:
+    """Give every node whole blocks of slots.
+
+    Parameters
+    ----------
+    shape : TreeShape
+        The tree.
+
+    Returns
+    -------
+    slot_indptr, slots : arrays
+        As in `TreeWeights`.
+    """
+    n_slots = -(-shape.n_children // LANES) * LANES
+    slot_indptr = np.concatenate(([0], np.cumsum(n_slots)))
+    slots = np.full(slot_indptr[-1], EMPTY, dtype=np.int32)
+    shift = np.repeat(slot_indptr[:-1] - shape.indptr[:-1], shape.n_children)
+    slots[np.arange(len(shape.children)) + shift] = shape.children
+    return slot_indptr, slots
+
+
+def list_pairs(rows: SolverRows, labels: Labels, shape: TreeShape) -> Pairs:
+    """List the rows of every node.
+
+    Parameters
+    ----------
+    rows : SolverRows
+        The rows.
+    labels : Labels
+        Theirs.
+    shape : TreeShape
+        The tree.
+
+    Returns
+    -------
+    Pairs
+        By node, in the order of the rows.
+    """
+    levels = shape.levels(labels.n_classes)
+    counts, values = np.zeros(shape.n_nodes, dtype=np.int64), np.zeros(shape.n_nodes, dtype=np.int64)
+    for nodes, _ in levels:
+        kernels.count_pairs(rows.indptr, labels.indptr, labels.ids, nodes, counts, values)
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    pair_rows, places = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.int32)
+    cursor = indptr[:-1].copy()
+    for nodes, at in levels:
+        kernels.list_pairs(labels.indptr, labels.ids, nodes, at, cursor, pair_rows, places)
+    return Pairs(frozen(indptr, np.int64), frozen(pair_rows, np.int32), frozen(places, np.int32), values)
+
+
+def plan_tasks(costs: IntArray) -> list[tuple[int, int]]:
+    """Put consecutive nodes together until they are worth a call.
+
+    Parameters
+    ----------
+    costs : int64 array of shape (n_nodes,)
+        What each node takes.
+
+    Returns
+    -------
+    list of (begin, end)
+        Spans of nodes. A node that takes more than `SMALL` is alone.
+    """
+    tasks, begin, total = [], 0, 0
+    for node, cost in enumerate(costs.tolist()):
+        if node > begin and total + cost > SMALL:
+            tasks.append((begin, node))
+            begin, total = node, 0
+        total += cost
+    return [*tasks, (begin, len(costs))]

@@ -1,0 +1,180 @@
+"""Walk down trees: the best classes of each row, without scoring those that the walk does not come near.
+
+A walk gives a node the score of its parent plus the logarithm of a chance, which its own score ``s`` stands for:
+``−max(0, 1 − s)²`` if its model was trained with the squared hinge loss, ``log 1/(1 + exp(−s))`` if with the logistic.
+*Greedy* follows the best child; *beam* the best few nodes of each level; *best first* opens the best node of all that
+are waiting, until the best that waits are leaves: that is exact, and takes as long as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abound.distribute import spans, workers
+from abound.progress import track
+from abound.rank import _descend_kernels as kernels
+from abound.rank._lane_sums import LANES
+from abound.rank.topk import Ranking
+from abound.rank.tree_weights import TreeWeights
+from abound.validation import Float32Array, IdArray, Rows, frozen
+
+LINKS = ("squared_hinge", "logistic")
+"""In the order of the kernels' numbers."""
+
+WALKS = ("beam", "best")
+
+KEPT = 100
+"""Leaves of each tree that are averaged in a forest."""
+
+ROWS_A_CALL = 2048
+VALUES_A_CALL = 100_000
+"""One kernel call walks so many rows at most, and about so many non-zeros: rows that share nodes, in milliseconds."""
+
+
+class Room(NamedTuple):
+    """What the walks work in."""
+
+    nodes: IdArray
+    scores: Float32Array
+    sizes: IdArray
+    next_nodes: IdArray
+    next_scores: Float32Array
+    next_sizes: IdArray
+    found: IdArray
+    touched: IdArray
+    chain: IdArray
+    heads: IdArray
+    sums: Float32Array
+    queue_ids: IdArray
+    queue_scores: Float32Array
+
+
+class Descent(NamedTuple):
+    """The result: the best classes with their chances, and whether any tree knows a feature of the row."""
+
+    ranking: Ranking
+    known: npt.NDArray[np.bool_]
+
+
+def descend(
+    trees: Sequence[TreeWeights],
+    rows: Rows,
+    k: int,
+    n_classes: int,
+    *,
+    link: str = "squared_hinge",
+    walk: str = "beam",
+    beam: int = 10,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    n_jobs: int | None = None,
+) -> Descent:
+    """Rank the classes of each row by the mean of the chances that several trees give them.
+
+    Parameters
+    ----------
+    trees : sequence of TreeWeights
+        At least one, over the same features and classes.
+    rows : Rows
+        The rows.
+    k : int
+        Number of classes wanted.
+    n_classes : int
+        Number of classes.
+    link : {"squared_hinge", "logistic"}
+        What scores stand for.
+    walk : {"beam", "best"}
+        The best nodes of each level, or the best of all first.
+    beam : int
+        Nodes of a level that a beam follows; 1 is greedy.
+    allowed : bool array of shape (n_classes,), optional
+        Which classes may be ranked.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Descent
+        Best first, ties by the lower id; -1 and -inf where the walk found fewer classes. Of several trees, or of
+        classes with several leaves, the `KEPT` best leaves of each tree count.
+    """
+    k, n = min(k, n_classes), rows.n_rows
+    ids = np.full((n, k), -1, dtype=np.int32)
+    scores = np.full((n, k), -np.inf, dtype=np.float32)
+    known = np.zeros(n, dtype=np.bool_)
+    if k == 0 or n == 0:
+        return Descent(Ranking(ids, scores), known)
+    alone = len(trees) == 1 and len(np.unique(trees[0].leaf_classes)) == len(trees[0].leaf_classes)
+    kept = k if alone else min(KEPT, max(len(tree.leaf_classes) for tree in trees))
+    gates = [_gates(tree, allowed) for tree in trees]
+    take = kernels.beam_rows if walk == "beam" else kernels.best_rows
+    parts = _parts(rows)
+    longest = max(end - begin for begin, end in parts)
+    spare: list[tuple[list[Room], Any]] = []
+
+    def walk_part(part: tuple[int, int]) -> int:
+        begin, end = part
+        rooms, (totals, touched, sums) = spare.pop() if spare else _rooms(trees, longest, beam, walk, n_classes, k)
+        leaves = np.full((len(trees), end - begin, kept), -1, dtype=np.int32)
+        chances = np.full(leaves.shape, -np.inf, dtype=np.float32)
+        knows = np.zeros((len(trees), end - begin), dtype=np.bool_)
+        view = rows.part(begin, end)
+        for t, (tree, room) in enumerate(zip(trees, rooms, strict=True)):
+            take(
+                *(view.indptr, view.indices, view.data, 0, end - begin, tree, LINKS.index(link), *gates[t], room),
+                *(leaves[t], chances[t], knows[t]),
+            )
+        kernels.mean_of_trees(leaves, chances, begin, totals, touched, sums, ids, scores)
+        known[begin:end] = knows.any(axis=0)
+        spare.append((rooms, (totals, touched, sums)))
+        return end - begin
+
+    with workers(n_jobs) as pool, track("rank", n) as progress:
+        for done in pool.map(walk_part, parts):
+            progress.advance(done)
+    return Descent(Ranking(ids, scores), known)
+
+
+def _gates(
+    tree: TreeWeights, allowed: npt.NDArray[np.bool_] | None
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Where the walk may go, as kernels take it: nodes and classes, empty if anywhere."""
+    classes = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
+    nodes = np.empty(0, dtype=np.bool_) if allowed is None else tree.open_nodes(classes)
+    return frozen(nodes, np.bool_), classes
+
+
+def _parts(rows: Rows) -> list[tuple[int, int]]:
+    """Cut the rows so that rows that share nodes are walked together and no kernel call is long."""
+    n = rows.n_rows
+    cost = (rows.indptr - rows.indptr[0]) / VALUES_A_CALL + np.arange(n + 1) / ROWS_A_CALL
+    return spans(cost, int(cost[-1]) + 1)
+
+
+def _rooms(trees: Sequence[TreeWeights], n_rows: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
+    scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32), np.empty(k)
+    return [_room(tree, n_rows, beam if walk == "beam" else 0) for tree in trees], scratch
+
+
+def _room(tree: TreeWeights, n_rows: int, beam: int) -> Room:
+    """Room for walks of so many rows; a beam of 0 is a walk that opens the best first, row by row."""
+    n = n_rows if beam else 0
+    beam = min(beam, tree.n_nodes)
+
+    def ids(*shape: int) -> IdArray:
+        return np.empty(shape, dtype=np.int32)
+
+    def numbers(*shape: int) -> Float32Array:
+        return np.empty(shape, dtype=np.float32)
+
+    queue = 0 if beam else len(tree.slots) + 1
+    return Room(
+        *(ids(n, beam), numbers(n, beam), ids(n)),
+        *(ids(n, beam), numbers(n, beam), ids(n)),
+        *(ids(n), ids(min(n * beam, tree.n_nodes)), ids(n * beam), np.full(tree.n_nodes, -1, dtype=np.int32)),
+        numbers(tree.most_blocks, LANES),
+        *(ids(queue), numbers(queue)),
+    )

@@ -1,0 +1,88 @@
+"""Small random trees for tests: shapes with leaves at any depth, weights whose sums are exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from abound.learn import label_tree_nodes as nodes
+from abound.learn.label_tree_nodes import Kept
+from abound.learn.label_tree_shape import TreeShape
+from abound.learn.label_tree_training import lay_out_slots
+from abound.learn.linear_rows import lane_array
+from abound.rank import _descend_kernels as kernels
+from abound.rank._lane_sums import LANES
+from abound.rank.tree_weights import TreeWeights, join_entries
+
+QUARTERS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
+"""Numbers whose sums and products are exact, so that ties are ties."""
+
+
+@st.composite
+def shapes(draw: Any, max_nodes: int = 6, max_children: int = 40) -> tuple[TreeShape, int]:
+    """A tree of any shape, its classes in any order; its leaves are at any depth."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_nodes = draw(st.integers(1, max_nodes))
+    most = draw(st.integers(2, max_children))
+    own: list[list[int]] = [[] for _ in range(n_nodes)]
+    above = sorted(int(rng.integers(node)) for node in range(1, n_nodes))
+    for node in range(1, n_nodes):
+        own[min(above[node - 1], node - 1)].append(node)
+    counts = [max(int(rng.integers(1, most)), 0 if below else 1) for below in own]
+    classes = rng.permutation(sum(counts))
+    children = []
+    for node in range(n_nodes):
+        mixed = own[node] + [~int(classes[sum(counts[:node]) + i]) for i in range(counts[node])]
+        children.append(rng.permutation(mixed).tolist())
+    indptr = np.concatenate(([0], np.cumsum([len(part) for part in children]))).astype(np.int64)
+    return TreeShape(indptr, np.array([c for part in children for c in part], np.int32)), len(classes)
+
+
+def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWeights:
+    """Lay out dense weights (children × features) beside what all children of a node share."""
+    parts = []
+    for matrix, offset in zip(matrices, offsets, strict=True):
+        n_children, n_features = matrix.shape
+        blocks = [
+            (f, b)
+            for b in range(-(-n_children // LANES))
+            for f in range(n_features)
+            if matrix[LANES * b : LANES * (b + 1), f].any()
+        ]
+        rows = np.zeros((len(blocks), LANES), np.float32)
+        for q, (f, b) in enumerate(blocks):
+            column = matrix[LANES * b : LANES * (b + 1), f]
+            rows[q, : len(column)] = column
+        pairs = np.array(blocks, np.int32).reshape(-1, 2)
+        kept = Kept(pairs[:, 0].copy(), pairs[:, 1].copy(), rows)
+        scratch = np.empty(n_features, np.int32), np.empty(n_features, np.int32)
+        out = nodes._make_written(1, n_features, len(blocks))
+        names = np.arange(n_features, dtype=np.int32)
+        n = kernels.lay_out_node(names, n_features, offset, kept, len(blocks), *scratch, 0, 0, 0, out)
+        out.entry_counts[0] = n
+        parts.append(nodes._written(out, n, len(blocks), max(1, n) + 1))
+    return join_entries(*lay_out_slots(shape), parts, lane_array(sum(len(part.blocks) for part in parts)))
+
+
+@st.composite
+def trees(draw: Any, n_features: int = 6) -> tuple[TreeWeights, int]:
+    """A tree with weights whose sums are exact; some features are unknown to some nodes."""
+    shape, n_classes = draw(shapes())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    matrices = [
+        rng.choice(QUARTERS, size=(n, n_features)).astype(np.float32) * (rng.random((1, n_features)) < 0.6)
+        for n in shape.n_children.tolist()
+    ]
+    offsets = [
+        (rng.choice(QUARTERS, size=n_features) * (rng.random(n_features) < 0.4)).astype(np.float32) for _ in matrices
+    ]
+    return tree_of(shape, matrices, offsets), n_classes
+
+
+def rows_for(seed: int, n: int, n_features: int = 6) -> Any:
+    rng = np.random.default_rng(seed)
+    dense = rng.choice(QUARTERS, size=(n, n_features)) * (rng.random((n, n_features)) < 0.7)
+    return sp.csr_array(dense.astype(np.float32))

@@ -1,0 +1,167 @@
+"""Walks down trees against their twins: what a node keeps and finds again, beams, the best first, forests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_label_tree as naive
+from abound.learn.label_tree_shape import nested_tree
+from abound.rank import _descend_kernels as kernels
+from abound.rank import descend as walks
+from abound.rank._lane_sums import LANES
+from abound.rank.descend import descend
+from abound.validation import as_rows
+from label_tree_data import rows_for, shapes, tree_of, trees
+
+
+@given(shapes(), st.integers(0, 2**32 - 1))
+def test_what_is_laid_out_is_found(given_shape: Any, seed: int) -> None:
+    shape, n_classes = given_shape
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, 30))
+    matrices = [
+        (rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.1)).astype(np.float32)
+        for n in shape.n_children.tolist()
+    ]
+    offsets = [(rng.normal(size=n_features) * (rng.random(n_features) < 0.2)).astype(np.float32) for _ in matrices]
+    tree = tree_of(shape, matrices, offsets)
+    for node, (matrix, offset) in enumerate(zip(matrices, offsets, strict=True)):
+        found = naive.dense_node(tree, node, n_features)
+        np.testing.assert_allclose(found[: len(matrix)], matrix.astype(np.float64) + offset, atol=1e-6)
+        for feature in [*range(n_features), 2**31 - 1]:
+            assert kernels.find_entry(tree, node, feature) == naive.find_entry(tree, node, feature)
+    assert sorted(tree.leaf_classes.tolist()) == list(range(n_classes))
+    assert tree.n_weights == sum(np.count_nonzero(part) for part in [*matrices, *offsets])
+
+
+@given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1))
+def test_buckets_are_in_range(feature: int, n_buckets: int) -> None:
+    assert kernels.bucket_of(feature, n_buckets) == (feature * 2654435769 % 2**32) * n_buckets // 2**32
+
+
+@given(trees(), st.integers(0, 2**32 - 1))
+def test_sixteen_sums_equal_their_twin(given_tree: Any, seed: int) -> None:
+    tree, _ = given_tree
+    rows = as_rows(rows_for(seed, 3))
+    sums = np.full((tree.most_blocks, LANES), np.nan, np.float32)
+    for node in range(tree.n_nodes):
+        matrix = naive.dense_node(tree, node, 6)
+        for row, x in enumerate(rows_for(seed, 3).toarray()):
+            span = rows.indptr[row : row + 2].tolist()
+            knows = kernels.score_children(rows.indices, rows.data, *span, tree, node, sums)
+            assert sums.ravel()[: len(matrix)].tolist() == (matrix @ x).tolist()
+            assert knows == any(naive.find_entry(tree, node, f) >= 0 for f in np.flatnonzero(x))
+
+
+@given(
+    trees(), st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 60), st.sampled_from(walks.LINKS), st.data()
+)
+def test_beams_equal_their_twin(tree: Any, seed: int, beam: int, k: int, link: str, data: Any) -> None:
+    model, n_classes = tree
+    allowed = None
+    if data.draw(st.booleans()):
+        allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n_classes, max_size=n_classes)))
+    X = rows_for(seed, 4)
+    ids, scores = descend([model], as_rows(X), k, n_classes, link=link, beam=beam, allowed=allowed).ranking
+    assert ids.shape == (4, min(k, n_classes))
+    may = np.ones(n_classes, bool) if allowed is None else allowed
+    for i, x in enumerate(X.toarray().astype(np.float64)):
+        found = naive.beam_leaves(model, x, link, beam, may)
+        check_ranking(ids[i], scores[i], found, exact=link == "squared_hinge")
+
+
+@given(trees(), st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from(walks.LINKS), st.data())
+def test_the_best_first_is_exact(tree: Any, seed: int, k: int, link: str, data: Any) -> None:
+    model, n_classes = tree
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n_classes, max_size=n_classes)))
+    X = rows_for(seed, 4)
+    for may in (np.ones(n_classes, bool), allowed):
+        ids, scores = descend([model], as_rows(X), k, n_classes, link=link, walk="best", allowed=may).ranking
+        for i, x in enumerate(X.toarray().astype(np.float64)):
+            found = [(c, score) for c, score in naive.leaves(model, x, link) if may[c]]
+            check_ranking(ids[i], scores[i], found, exact=link == "squared_hinge")
+
+
+def check_ranking(ids: Any, scores: Any, found: list[tuple[int, float]], exact: bool) -> None:
+    """A row's ranking against the leaves that a twin found, whose sums are logarithms."""
+    expected = naive.best(found, len(ids))
+    n = len(expected)
+    assert (ids[n:] == -1).all()
+    assert np.isneginf(scores[n:]).all()
+    if exact:
+        assert ids[:n].tolist() == [c for c, _ in expected]
+    by_class = dict(found)
+    lift = max(expected[0][1], -60.0) - expected[0][1] if expected else 0
+    chances = [np.exp(score + lift) for _, score in expected]
+    np.testing.assert_allclose(scores[:n], chances, rtol=1e-4)
+    np.testing.assert_allclose(scores[:n], [np.exp(by_class[c] + lift) for c in ids[:n].tolist()], rtol=1e-4)
+
+
+@given(st.lists(trees(), min_size=2, max_size=3), st.integers(0, 2**32 - 1), st.integers(1, 10))
+def test_forests_average_chances(forest: Any, seed: int, beam: int) -> None:
+    """Also of classes with several leaves, and with trees of which each finds other classes."""
+    n_classes = min(n for _, n in forest)
+    new_ids = [np.arange(n, dtype=np.int32) % n_classes for _, n in forest]
+    models = [model.remap_classes(ids, n_classes) for (model, _), ids in zip(forest, new_ids, strict=True)]
+    X = rows_for(seed, 3)
+    ids, scores = descend(models, as_rows(X), n_classes, n_classes, beam=beam).ranking
+    anything = np.ones(n_classes, bool)
+    for i, x in enumerate(X.toarray().astype(np.float64)):
+        found = [naive.beam_leaves(model, x, "squared_hinge", beam, anything) for model in models]
+        expected = naive.mean_chances(found, walks.KEPT, n_classes)
+        known = ids[i] >= 0
+        assert set(ids[i][known].tolist()) == {c for tree in found for c, _ in naive.best(tree, walks.KEPT)}
+        if max(score for tree in found for _, score in tree) > -50:
+            np.testing.assert_allclose(scores[i][known], expected[ids[i][known]], rtol=1e-4, atol=1e-30)
+        assert (np.diff(scores[i][known]) <= 0).all()
+
+
+@given(trees(), st.data())
+def test_open_nodes_equal_their_twin(tree: Any, data: Any) -> None:
+    model, n_classes = tree
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n_classes, max_size=n_classes)))
+    expected = [naive.leads_to(model, node, allowed) for node in range(model.n_nodes)]
+    assert model.open_nodes(allowed).tolist() == expected
+    kept = np.flatnonzero(allowed)
+    if len(kept):
+        new_ids = np.full(n_classes, -1, np.int32)
+        new_ids[kept] = np.arange(len(kept))
+        without = model.remap_classes(new_ids, len(kept))
+        assert sorted(without.leaf_classes.tolist()) == list(range(len(kept)))
+        assert without.open_nodes(np.ones(len(kept), bool)).tolist() == expected
+
+
+@given(trees(), st.integers(0, 2**32 - 1), st.integers(1, 10), st.sampled_from(walks.WALKS))
+def test_parts_and_threads_do_not_show(tree: Any, seed: int, k: int, walk: str) -> None:
+    model, n_classes = tree
+    rows = as_rows(rows_for(seed, 9))
+    whole = descend([model, model], rows, k, n_classes, walk=walk)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walks, "ROWS_A_CALL", 2)
+        parts = descend([model, model], rows, k, n_classes, walk=walk, n_jobs=2)
+    np.testing.assert_array_equal(whole.ranking.ids, parts.ranking.ids)
+    np.testing.assert_array_equal(whole.ranking.scores, parts.ranking.scores)
+    np.testing.assert_array_equal(whole.known, parts.known)
+
+
+def test_vanishing_chances_are_lifted() -> None:
+    """A row all of whose classes are hopeless still has a best class, with a number that float32 can hold."""
+    shape = nested_tree(np.arange(3, dtype=np.int32), [np.array([0, 3])])
+    matrix = np.array([[-20.0], [-21.0], [-30.0]], np.float32)
+    tree = tree_of(shape, [matrix], [np.zeros(1, np.float32)])
+    ids, scores = descend([tree], as_rows(np.ones((1, 1))), 3, 3).ranking
+    assert ids[0].tolist() == [0, 1, 2]
+    assert scores[0, 0] == pytest.approx(np.exp(-60))
+    assert (np.diff(scores[0]) <= 0).all()
+
+
+def test_no_rows_and_no_classes_wanted() -> None:
+    shape = nested_tree(np.arange(3, dtype=np.int32), [np.array([0, 3])])
+    tree = tree_of(shape, [np.ones((3, 1), np.float32)], [np.zeros(1, np.float32)])
+    assert descend([tree], as_rows(sp.csr_array((0, 1), dtype=np.float32)), 2, 3).ranking.ids.shape == (0, 2)

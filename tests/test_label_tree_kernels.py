@@ -1,0 +1,239 @@
+"""The kernels that make label trees against their twins: clusters of classes, rows of nodes, their problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_label_tree as naive
+from abound.labels import Labels
+from abound.learn import _label_tree_clustering as clustering
+from abound.learn import label_tree_nodes as nodes
+from abound.learn.label_tree_confusion import spectral_vectors
+from abound.learn.label_tree_nodes import Settings, solve_large_node, solve_small_nodes
+from abound.learn.label_tree_shape import (
+    Vectors,
+    class_centroids,
+    cluster_tree,
+    level_widths,
+    nested_tree,
+)
+from abound.learn.label_tree_training import lay_out_slots, list_pairs, plan_tasks, train_tree
+from abound.learn.linear_rows import lane_array, solver_rows
+from abound.rank._lane_sums import LANES
+from abound.rank.tree_weights import join_entries
+from abound.validation import as_rows, make_generator
+from generate import labels_for, sparse_rows
+from label_tree_data import shapes
+
+
+def as_labels(lists: list[list[int]], n_classes: int) -> Labels:
+    indptr = np.concatenate(([0], np.cumsum([len(row) for row in lists]))).astype(np.int64)
+    return Labels(indptr, np.array([c for row in lists for c in row], np.int32), np.arange(n_classes), "lists")
+
+
+def dense_of(vectors: Any) -> Any:
+    n = len(vectors.indptr) - 1
+    return sp.csr_array((vectors.data, vectors.indices, vectors.indptr), shape=(n, vectors.n_features)).toarray()
+
+
+def scratch_of(vectors: Any) -> tuple[Any, ...]:
+    n = vectors.n_features
+    sides, seen = np.zeros((n, 2), np.float32), np.zeros(n, np.bool_)
+    return sides, seen, np.empty(n, np.int32), np.empty(len(vectors.indptr) - 1, np.float32)
+
+
+@given(sparse_rows(max_rows=15), st.data())
+def test_centroids_equal_their_twin(X: Any, data: Any) -> None:
+    labels = data.draw(labels_for(X.shape[0], multi=True))
+    weights = np.array(
+        data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=len(labels), max_size=len(labels)))
+    )
+    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0))
+    own = as_labels(labels, 5).take(rows.order)
+    for step in (10_000_000, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("abound.learn.label_tree_shape.VALUES_A_CALL", step)
+            found = np.zeros((5, X.shape[1]))
+            found[:, rows.features] = dense_of(class_centroids(rows, own))
+        expected = naive.centroids(X.toarray().astype(np.float64), weights, labels, 5)
+        kept = np.linalg.norm(found, axis=1) > 0
+        np.testing.assert_allclose(found[kept], expected[kept], atol=1e-4)
+
+
+@given(sparse_rows(max_rows=20, unit=True), st.data())
+def test_a_round_of_2_means_equals_its_twin(X: Any, data: Any) -> None:
+    rows = as_rows(sp.vstack([X, X[:1]]).tocsr())
+    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features)
+    n, dense = rows.n_rows, dense_of(vectors).astype(np.float64)
+    begin = data.draw(st.integers(0, n - 2))
+    end = data.draw(st.integers(begin + 2, n))
+    cut = data.draw(st.integers(begin + 1, end - 1))
+    first, second = data.draw(st.permutations(range(begin, end)))[:2]
+    scratch = scratch_of(vectors)
+    members = np.arange(n, dtype=np.int32)
+    few = np.array([first, second], np.int32)
+    found, goes_on = clustering.bisect(*vectors[:3], members, begin, cut, end, few, 1, 1, -np.inf, *scratch)
+    near = naive.nearness(dense, dense[first], dense[second])[members[begin:end]]
+    assert near[: cut - begin].max() <= near[cut - begin :].min() + 1e-5, "parted by which centre is nearer"
+    gain = (near[cut - begin :].sum() - near[: cut - begin].sum()) / (end - begin)
+    assert found == pytest.approx(gain, abs=1e-5)
+    assert goes_on
+    assert sorted(members[begin:end].tolist()) == list(range(begin, end))
+    assert members[:begin].tolist() + members[end:].tolist() == [*range(begin), *range(end, n)]
+    before = members.copy()
+    few = before[begin:end].copy()
+    clustering.bisect(*vectors[:3], members, begin, cut, end, few, cut - begin, 1, -np.inf, *scratch)
+    assert not clustering.bisect(*vectors[:3], before.copy(), begin, cut, end, few, cut - begin, 1, 9.0, *scratch)[1]
+    sides = dense[before[begin:cut]].sum(axis=0), dense[before[cut:end]].sum(axis=0)
+    # A centre whose members cancel has no direction but that of rounding.
+    if min(np.linalg.norm(side) for side in sides) > 1e-3:
+        near = naive.nearness(dense, *sides)[members[begin:end]]
+        assert near[: cut - begin].max() <= near[cut - begin :].min() + 1e-4
+    assert not scratch[0].any()
+    assert not scratch[1].any()
+
+
+@given(sparse_rows(max_rows=20, unit=True), st.integers(0, 2**31), st.sampled_from([2, 5, 2048]))
+def test_rounds_of_2_means_may_be_called_one_by_one(X: Any, seed: int, sample: int) -> None:
+    rows = as_rows(X)
+    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("abound.learn.label_tree_shape.SAMPLE", sample)
+        shape = cluster_tree(vectors, [3, 2], seed)
+        patch.setattr("abound.learn.label_tree_shape.VALUES_A_CALL", 0)
+        again = cluster_tree(vectors, [3, 2], seed)
+    np.testing.assert_array_equal(shape.children, again.children)
+    np.testing.assert_array_equal(shape.indptr, again.indptr)
+
+
+@given(st.integers(1, 60), st.lists(st.integers(1, 5), max_size=3), st.integers(0, 99))
+def test_clusters_are_balanced_and_hold_every_class_once(n_classes: int, widths: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = sp.csr_array(rng.random((n_classes, 4)) * (rng.random((n_classes, 4)) < 0.5))
+    rows = as_rows(matrix)
+    shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 4), widths, seed)
+    paths = naive.class_paths(shape.indptr, shape.children, n_classes)
+    assert all(len(path) == len(widths) + 1 for path in paths)
+    assert sorted((~shape.children[shape.children < 0]).tolist()) == list(range(n_classes))
+    if n_classes >= np.prod(widths, initial=1):
+        sizes = np.unique([path[-1][0] for path in paths], return_counts=True)[1]
+        assert sizes.max() <= n_classes / np.prod(widths, initial=1) + 2 * len(widths) + 1
+
+
+def test_like_classes_come_together() -> None:
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat(np.arange(2), 16))
+    dense = np.eye(2)[group] + 0.1 * rng.random((32, 2))
+    rows = as_rows(sp.csr_array(dense / np.linalg.norm(dense, axis=1, keepdims=True)))
+    shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 2), [2], 0)
+    homes = [path[0][1] for path in naive.class_paths(shape.indptr, shape.children, 32)]
+    assert len(set(zip(homes, group.tolist(), strict=True))) == 2
+
+
+@pytest.mark.parametrize("n", [40, 520])
+def test_confused_classes_come_together(n: int) -> None:
+    rng = np.random.default_rng(0)
+    group = np.resize(np.arange(4), n)
+    counts = (group[:, None] == group) * rng.integers(1, 4, size=(n, n))
+    counts[0], counts[:, 0] = 0, 0
+    vectors = spectral_vectors(sp.csr_array((counts + counts.T) / 2), rng.standard_normal(n))
+    dense = dense_of(vectors).astype(np.float64)
+    cosines = dense @ dense.T
+    same = group[:, None] == group
+    same[0], same[:, 0] = False, False
+    same[0, 0] = True
+    assert cosines[same].min() > 0.5 + cosines[~same].max(), "a class that was never confused is alone"
+
+
+def test_levels() -> None:
+    assert level_widths(100, 16, 128) == []
+    assert level_widths(129, 16, 128) == [16]
+    assert level_widths(14_400, 16, 128) == [16, 16]
+    assert level_widths(10**6, 32, 128) == [32, 32, 32]
+    shape = nested_tree(np.array([2, 0, 1], np.int32), [np.array([0, 3]), np.array([0, 1, 3])])
+    assert shape.indptr.tolist() == [0, 2, 3, 5]
+    assert shape.children.tolist() == [1, 2, ~2, ~0, ~1]
+
+
+@given(shapes(), st.data())
+def test_rows_of_nodes_equal_their_twin(given_shape: Any, data: Any) -> None:
+    shape, n_classes = given_shape
+    labels = data.draw(labels_for(6, n_classes=n_classes, multi=True))
+    X = sp.csr_array(np.ones((6, 2), np.float32))
+    rows = solver_rows(as_rows(X), np.ones(6, np.float32), make_generator(0))
+    lists = [labels[i] for i in rows.order.tolist()]
+    found = list_pairs(rows, as_labels(lists, n_classes), shape)
+    expected = naive.pairs(lists, naive.class_paths(shape.indptr, shape.children, n_classes), shape.n_nodes)
+    for node in range(shape.n_nodes):
+        part = slice(*found.indptr[node : node + 2].tolist())
+        assert list(zip(found.rows[part].tolist(), found.places[part].tolist(), strict=True)) == expected[node]
+        assert found.values[node] == 2 * len(expected[node])
+
+
+@given(st.lists(st.integers(0, 1_500_000), min_size=1, max_size=30))
+def test_tasks_cover_the_nodes(costs: list[int]) -> None:
+    tasks = plan_tasks(np.array(costs))
+    assert [node for begin, end in tasks for node in range(begin, end)] == list(range(len(costs)))
+    assert all(end == begin + 1 or sum(costs[begin:end]) <= 1_000_000 for begin, end in tasks)
+
+
+def assert_same(one: Any, other: Any) -> None:
+    for name, left, right in zip(one._fields, one, other, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@given(shape=shapes(max_nodes=4), X=sparse_rows(max_rows=12, unit=True), data=st.data())
+@settings(max_examples=15)
+def test_nodes_are_solved(loss: str, shape: Any, X: Any, data: Any) -> None:
+    """To a tight tolerance the weights are the best ones; small and large nodes, and any steps, give the same bits."""
+    tree, n_classes = shape
+    labels = data.draw(labels_for(X.shape[0], n_classes=n_classes, multi=True))
+    weights = np.array(data.draw(st.lists(st.sampled_from([1.0, 0.5]), min_size=len(labels), max_size=len(labels))))
+    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0))
+    own = as_labels(labels, n_classes).take(rows.order)
+    number = ("squared_hinge", "hinge", "logistic").index(loss)
+    how = Settings(number, np.full(LANES, 0.7, np.float32), 1e-7, 3000, 0.0)
+    pairs, n_children = list_pairs(rows, own, tree), tree.n_children
+    place = np.full(rows.n_features, -1, np.int32)
+    small = solve_small_nodes(rows, pairs, n_children, 0, tree.n_nodes, how, place)
+    assert (place == -1).all()
+    model = join_entries(*lay_out_slots(tree), [small], lane_array(len(small.blocks)))
+    for step in (10_000_000, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nodes, "VALUES_A_CALL", step)
+            parts = [solve_large_node(rows, pairs, n_children, node, how, place) for node in range(tree.n_nodes)]
+        assert_same(model, join_entries(*lay_out_slots(tree), parts, lane_array(sum(len(p.blocks) for p in parts))))
+    found = naive.pairs(labels, naive.class_paths(tree.indptr, tree.children, n_classes), tree.n_nodes)
+    has_features = np.diff(X.indptr) > 0
+    dense = X.toarray().astype(np.float64)
+    norms = (dense**2).sum(axis=1)
+    for node in range(tree.n_nodes):
+        there = [(row, at) for row, at in found[node] if has_features[row] and norms[row] > 0]
+        if there:
+            expected = naive.solve_node(dense, weights, there, int(n_children[node]), 0.7, loss)
+            matrix = naive.dense_node(model, node, X.shape[1])
+            np.testing.assert_allclose(matrix[: len(expected)], expected, atol=5e-3)
+
+
+@given(shape=shapes(max_nodes=4), X=sparse_rows(max_rows=12, unit=True), data=st.data())
+def test_light_weights_are_left_out(shape: Any, X: Any, data: Any) -> None:
+    tree, n_classes = shape
+    own = data.draw(labels_for(X.shape[0], n_classes=n_classes))
+    rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), make_generator(0))
+    labels = as_labels(own, n_classes).take(rows.order)
+    costs = np.ones(LANES, np.float32)
+    everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), None)
+    heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), None)
+    for part in (heavy.weights, heavy.offsets):
+        assert (np.abs(part[part != 0]) >= np.float32(0.2)).all()
+    assert heavy.weights.any(axis=1).all()
+    for node in range(tree.n_nodes):
+        difference = naive.dense_node(everything, node, X.shape[1]) - naive.dense_node(heavy, node, X.shape[1])
+        assert np.abs(difference).max(initial=0) < 0.4 + 1e-6, "an offset and a weight beside it may be left out"
