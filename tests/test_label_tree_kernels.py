@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_label_tree as naive
+from abound.distribute import Serial
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
@@ -229,8 +230,8 @@ def test_light_weights_are_left_out(shape: Any, X: Any, data: Any) -> None:
     rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), make_generator(0))
     labels = as_labels(own, n_classes).take(rows.order)
     costs = np.ones(LANES, np.float32)
-    everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), None)
-    heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), None)
+    everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), Serial())
+    heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), Serial())
     for part in (heavy.weights, heavy.offsets):
         assert (np.abs(part[part != 0]) >= np.float32(0.2)).all()
     assert heavy.weights.any(axis=1).all()

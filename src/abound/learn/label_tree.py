@@ -50,6 +50,7 @@ from abound.validation import (
     check_number,
     check_rows,
     check_sample_weight,
+    frozen,
     make_generator,
 )
 
@@ -98,6 +99,9 @@ class LabelTreeClassifier(RankingClassifier):
         Seed of the order of the rows and of the clusters.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where nodes are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
 
     Attributes
     ----------
@@ -152,6 +156,7 @@ class LabelTreeClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.n_trees = n_trees
         self.tree = tree
@@ -170,6 +175,7 @@ class LabelTreeClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees and solve the problems of their nodes.
@@ -198,7 +204,7 @@ class LabelTreeClassifier(RankingClassifier):
         generator = make_generator(self.random_state)
         prepared = solver_rows(rows, weights, generator, self.bias)
         own = labels.take(prepared.order)
-        costs = np.full(LANES, self.C, dtype=np.float32)
+        costs = frozen(np.full(LANES, self.C), np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
         self._class_tree = None
         if self.tree not in CLUSTERINGS:
@@ -206,8 +212,9 @@ class LabelTreeClassifier(RankingClassifier):
             shapes = [taxonomy_tree(self._class_tree)]
         else:
             shapes = self._cluster(rows, labels, weights, prepared, own, generator)
-        self._take_over([train_tree(prepared, own, shape, settings, self.n_jobs) for shape in shapes])
-        return self._learn_decisions(X, labels, weights)
+        with workers(self.n_jobs, self.cluster) as pool:
+            self._take_over([train_tree(prepared, own, shape, settings, pool) for shape in shapes])
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def index_(self) -> ClassIndex:

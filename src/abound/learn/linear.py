@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from abound.distribute import Workers, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
@@ -70,6 +71,9 @@ class LinearClassifier(RankingClassifier):
         Seed of the order in which rows are taken, and of the folds.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where blocks of classes are solved: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
 
     Attributes
     ----------
@@ -115,6 +119,7 @@ class LinearClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -129,6 +134,7 @@ class LinearClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the problem of each class.
@@ -155,9 +161,11 @@ class LinearClassifier(RankingClassifier):
         weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
-        self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights)
-        solved = self._solve(rows, labels, weights, [self.C_])[0]
-        self._index = solved.index
+        with workers(self.n_jobs, self.cluster) as pool:
+            self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            solved = self._solve(rows, labels, weights, [self.C_], pool)[0]
+            self._index = solved.index
+            self._learn_decisions(X, labels, weights)
         self.objective_, self.gap_ = solved.objective, solved.gap
         if solved.n_unfinished:
             warnings.warn(
@@ -166,7 +174,7 @@ class LinearClassifier(RankingClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self._learn_decisions(X, labels, weights)
+        return self
 
     @property
     def index_(self) -> ClassIndex:
@@ -187,18 +195,20 @@ class LinearClassifier(RankingClassifier):
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
 
-    def _solve(self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float]) -> list[Solved]:
+    def _solve(
+        self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float], pool: Workers
+    ) -> list[Solved]:
         generator = make_generator(self.random_state)
         prepared = solver_rows(rows, weights, generator, self.bias)
         seed = int(generator.integers(2**31))
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
         class_weights = class_costs(self.class_weight, labels, weights)
         width = self._width_of_view(rows.n_features)
-        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, self.n_jobs)
+        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, pool)
 
-    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:
         def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
-            return [solved.index for solved in self._solve(some, own, counts, costs)]
+            return [solved.index for solved in self._solve(some, own, counts, costs, pool)]
 
         best, self.history_ = choose_cost(
             solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs

@@ -121,7 +121,7 @@ class RecursiveGraph:
         round_tol : float
             Smallest relative decrease that is worth another round.
         pool : Workers
-            Who works.
+            Threads of this process: a block needs all weights of its neighbours.
 
         Yields
         ------

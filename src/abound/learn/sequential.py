@@ -98,6 +98,9 @@ class SequentialClassifier(RankingClassifier):
         Seed of the pool and of the order in which rows are taken.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where classifiers are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
 
     Attributes
     ----------
@@ -150,6 +153,7 @@ class SequentialClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.n_classifiers = n_classifiers
         self.b_min = b_min
@@ -166,6 +170,7 @@ class SequentialClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the pool, train its classifiers, and learn how far their votes can be trusted.
@@ -198,13 +203,14 @@ class SequentialClassifier(RankingClassifier):
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, int(generator.integers(2**31)))
         loss = measure_loss(prepared, labels, codes, self.C, settings)
         counter = VoteCounter(prepared, labels, codes, loss, self._slope())
-        self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
-            prepared, labels, codes, self.C, settings, rows.n_features, self.n_jobs, counter
-        )
-        self._levels = frozen(expected_levels(counted, self.smoothing, len(codes)), np.uint8)
-        self._runs = Runs(self.dichotomizers_.codes, self._levels)
-        warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
-        return self._learn_decisions(X, labels, weights)
+        with workers(self.n_jobs, self.cluster) as workforce:
+            self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
+                prepared, labels, codes, self.C, settings, rows.n_features, workforce, counter
+            )
+            self._levels = frozen(expected_levels(counted, self.smoothing, len(codes)), np.uint8)
+            self._runs = Runs(self.dichotomizers_.codes, self._levels)
+            warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
+            return self._learn_decisions(X, labels, weights)
 
     def predict_topk(
         self,

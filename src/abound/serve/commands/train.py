@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from abound.serve.commands.options import (
+    ClusterOption,
     DataArgument,
     JobsOption,
     JsonOption,
@@ -47,6 +48,7 @@ def train(
         int | None, typer.Option(metavar="N", help="Seed of all random choices.", show_default=False)
     ] = None,
     jobs: JobsOption = None,
+    cluster: ClusterOption = None,
     read: ReadOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -56,6 +58,7 @@ def train(
     """
     import time
 
+    from abound.distribute import check_cluster
     from abound.progress import shown
     from abound.serve.inputs import read_training_data
     from abound.serve.settings import parse_pairs
@@ -65,6 +68,11 @@ def train(
     with wrong_usage("--learner"):
         hints: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
         known = checked_learner(learner).get_params(deep=False)
+    with wrong_usage("--cluster"):
+        check_cluster(cluster)
+        if cluster is not None and "cluster" not in known:
+            raise ValueError(f"the learner {learner!r} is not trained in parts: it has no use for a cluster")
+        hints["cluster"] = cluster
     with wrong_usage("--set"):
         parameters = {name: value for name, value in hints.items() if name in known}
         parameters["validation_fraction"] = validation_fraction
