@@ -127,7 +127,7 @@ class Block:
                 gap, objective = seen, sums[1] + self._regulariser(sums[2], origin)
                 if hold and (gap <= tol * objective).all():
                     return Outcome(objective, gap, number + 1, True)
-                threshold = (tol * objective / (4 * n)).astype(np.float32)
+                threshold = (tol * objective / (4 * max(1, n))).astype(np.float32)
                 goal, all_rows, n_short = 0.1 * gap, False, 0
             else:
                 n_short += 1
