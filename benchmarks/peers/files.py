@@ -1,7 +1,7 @@
 """The rows as the peers read them, written once for all.
 
-Every stage has ``X.npz``, ``Y.npz``, ``X_test.npz`` and ``Y_test.npz``: our tf-idf vectors, and labels as columns, which
-are the classes of the training rows. The other files are written for those that read them:
+Every stage has ``X.npz``, ``Y.npz``, ``X_test.npz`` and ``Y_test.npz``: our tf-idf vectors, and the labels, with the
+classes of the training rows as columns. The other files are written for those that read them:
 
 - ``train.xmc``: the format of the Extreme Classification Repository, for omikuji;
 - ``train.txt``, ``test.txt``: words, for fastText; where there are no texts, the ids of a row's features are its words;
@@ -22,6 +22,7 @@ from abound.labels import encode
 from abound.measure import repeated_splits
 from abound.read.datasets import load_dataset
 from label_tree import write_xmc
+from peers.protocol import MATRICES
 from tasks import Task, austen_parts, vectorised
 
 STAGES = ("validation", "final")
@@ -103,7 +104,7 @@ def words_of(texts: Iterable[str]) -> list[str]:
 def write_matrices(stage: Stage, folder: Path) -> None:
     """Write the matrices that every adapter reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("X", "Y", "X_test", "Y_test"):
+    for name in MATRICES:
         sp.save_npz(folder / f"{name}.npz", getattr(stage, name), compressed=False)
 
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,18 @@ import scipy.sparse as sp
 K = 5
 """Classes ranked for each test row."""
 
+MATRICES = ("X", "Y", "X_test", "Y_test")
+
 Ranking = Callable[[], Any]
 """Ranks the test rows: ids of shape (rows, K), best first, -1 for none."""
 
 
+class NotApplicable(Exception):
+    """A system cannot learn from such rows."""
+
+
 class Files:
-    """The rows of one stage: matrices, and the paths of the other files."""
+    """The rows of one stage: the matrices, read when they are first used, and the paths of the other files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,21 +34,12 @@ class Files:
     def path(self, name: str) -> Path:
         return self.folder / name
 
-    @cached_property
-    def X(self) -> Any:
-        return sp.load_npz(self.folder / "X.npz")
-
-    @cached_property
-    def Y(self) -> Any:
-        return sp.load_npz(self.folder / "Y.npz")
-
-    @cached_property
-    def X_test(self) -> Any:
-        return sp.load_npz(self.folder / "X_test.npz")
-
-    @cached_property
-    def Y_test(self) -> Any:
-        return sp.load_npz(self.folder / "Y_test.npz")
+    def __getattr__(self, name: str) -> Any:
+        if name not in MATRICES:
+            raise AttributeError(name)
+        matrix = sp.load_npz(self.folder / f"{name}.npz")
+        setattr(self, name, matrix)
+        return matrix
 
     @property
     def is_single(self) -> bool:
