@@ -242,6 +242,24 @@ class Edges(NamedTuple):
     weights: Float32Array
 
 
+def padded(costs: npt.NDArray[np.floating]) -> Float32Array:
+    """Return costs for all sixteen lanes; lanes without a class have a problem too, which nobody reads.
+
+    Parameters
+    ----------
+    costs : array of at most 16 numbers
+        Of the lanes in use.
+
+    Returns
+    -------
+    float32 array of shape (16,)
+        The last one again for the others.
+    """
+    full = np.full(LANES, costs[-1], dtype=np.float32)
+    full[: len(costs)] = costs
+    return full
+
+
 def heavy_edges(
     weights: Float32Array, offset: Float32Array, n_lanes: int, min_weight: float, first_class: int
 ) -> Edges:

@@ -23,7 +23,7 @@ from abound.learn._lanes import LANES
 from abound.learn.class_tree import ClassTree
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows, lane_array
-from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, solve_background
+from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, padded, solve_background
 from abound.learn.one_vs_rest import Positives, Settings, join_edges
 from abound.progress import track
 from abound.validation import Float32Array, Float64Array, IdArray, frozen
@@ -251,7 +251,7 @@ class RecursiveTree:
         classes = self.order[first : first + LANES]
         n_lanes, settings = len(classes), self.settings
         block, origin = self._load(classes)
-        costs = Costs(*(_padded(part[classes]) for part in self.costs))
+        costs = Costs(*(padded(part[classes]) for part in self.costs))
         stiffness = _padded64(self.tree.leaf_stiffness[classes])
         squares, products = np.zeros((2, LANES))
         before = np.full(LANES, np.inf)
@@ -382,12 +382,6 @@ class RecursiveTree:
         sample = np.hstack(list(pool.map(weights, parts)))
         medians = frozen(np.median(sample, axis=1), np.float32)
         return medians, typical_column(sample - medians[:, None])
-
-
-def _padded(costs: npt.NDArray[np.floating]) -> Float32Array:
-    full = np.full(LANES, costs[-1], dtype=np.float32)
-    full[: len(costs)] = costs
-    return full
 
 
 def _padded64(values: Float64Array) -> Float64Array:
