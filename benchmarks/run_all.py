@@ -4,7 +4,8 @@
 
 DATA is the folder with the data sets; without it, only what needs no data is run. Run it on a machine that does nothing
 else. Every script of this folder that can be run is one, and its own text tells how: it needs data if its command has
-DATA, and it records rows itself if it has a Recorder; what the others print is recorded as it is.
+DATA, and it records rows itself if it has a Recorder; what the others print is recorded as it is. The scripts of
+``papers/`` come last, since they show what the others measured.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ class Script(NamedTuple):
 def find_scripts() -> list[Script]:
     """Return the benchmarks by name."""
     scripts = []
-    for path in sorted(HERE.glob("*.py")):
+    for path in [*sorted(HERE.glob("*.py")), *sorted(HERE.glob("papers/*.py"))]:
         text = path.read_text(encoding="utf-8")
         if path.stem in NOT_BENCHMARKS or "__main__" not in text:
             continue
         question = text.split('"""')[1].strip().splitlines()[0]
         needs_data = f"{path.name} DATA" in text
-        scripts.append(Script(path, question, needs_data, "Recorder(" in text, '"--quick"' in text))
+        records = "Recorder(" in text or path.parent != HERE
+        scripts.append(Script(path, question, needs_data, records, "--quick]" in text or '"--quick"' in text))
     return scripts
 
 

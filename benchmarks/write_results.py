@@ -12,6 +12,7 @@ from typing import Any
 from record import RESULTS, flat_row, shown
 
 TARGET = Path(__file__).parent / "RESULTS.md"
+PEERS = "against_peers"
 HEAD = """# Results
 
 Made by `python benchmarks/write_results.py` from the rows in `results/`; what each script asks is in
@@ -63,6 +64,15 @@ def sorted_columns(cells: list[dict[str, Any]]) -> list[str]:
     return columns
 
 
+def missing_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what the comparison with other packages found missing, which is to be read before all else."""
+    failed = [row["finding"] for row in newest(rows) if row.get("finding", "").startswith("does not hold")]
+    if not failed:
+        return []
+    lines = ["## Where no learner of ours is as accurate as a peer in at most half its training time", ""]
+    return [*lines, *(f"- {text.split(': ', 1)[1]}" for text in failed), ""]
+
+
 def section(rows: list[dict[str, Any]]) -> list[str]:
     """Return the lines of one question."""
     newest_rows = newest(rows)
@@ -99,6 +109,8 @@ def conditions(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     lines = [HEAD]
+    peers = RESULTS / f"{PEERS}.jsonl"
+    lines += missing_lines(read_rows(peers)) if peers.exists() else []
     for path in sorted(RESULTS.glob("*.jsonl")):
         rows = read_rows(path)
         if rows:

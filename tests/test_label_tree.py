@@ -206,8 +206,12 @@ def test_light_weights_go() -> None:
     assert all((np.abs(tree.weights[tree.weights != 0]) >= np.float32(0.1)).all() for tree in heavy.trees_)
     assert (heavy.predict(X) == model.predict(X)).mean() > 0.9
     assert model._pruned(max_edges=0).n_edges_ == 0
-    with pytest.raises(ValueError, match="max_degree"):
-        model._pruned(max_degree=3)
+    few = model._pruned(max_degree=3)
+    for tree, full in zip(few.trees_, model.trees_, strict=True):
+        for entry, place in zip(range(len(tree.features)), tree.row_indptr[:-1], strict=True):
+            kept = np.abs(tree.weights[place : tree.row_indptr[entry + 1]])
+            there = np.sort(np.abs(full.weights[full.row_indptr[entry] : full.row_indptr[entry + 1]]).ravel())[::-1]
+            np.testing.assert_array_equal(np.sort(kept[kept > 0])[::-1], there[there > 0][:3])
     assert LabelTreeClassifier(arity=16, max_leaf=4, min_weight=0.1).fit(X, Y).n_edges_ < model.n_edges_
 
 

@@ -243,3 +243,10 @@ def test_rows_without_features_or_weight_are_left_out() -> None:
     with_empty = LinearClassifier(tol=1e-5).fit(rows, y)
     without = LinearClassifier(tol=1e-5).fit(X, Y)
     np.testing.assert_allclose(with_empty.objective_, without.objective_, rtol=1e-4)
+
+
+def test_rows_without_features_teach_nothing() -> None:
+    nothing = sp.csr_array((4, 3), dtype=np.float32)
+    model = LinearClassifier().fit(nothing, ["a", "b", "c", "a"])
+    assert model.index_.n_edges == 0
+    assert model.predict(nothing).tolist() == ["a"] * 4

@@ -7,6 +7,7 @@ import random
 import shutil
 import time
 from contextlib import closing
+from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -25,7 +26,7 @@ def stream(server: Server, lessons: list[tuple[str, str]], acknowledged: dict[st
         body = {"text": text, "labels": [label], "new_class": True, "id": request}
         try:
             status, answer = server.post("/v1/models/model/learn", body)
-        except (OSError, ValueError):
+        except (OSError, HTTPException, ValueError):
             return
         assert status == 200, answer
         acknowledged[request] = answer["entry"]

@@ -23,6 +23,7 @@ from abound.compare.memory import peak_memory
 from abound.compare.prepared import WARM_UP_ROWS, Prepared
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.expert_training import confusions
 from abound.learn.model import Model
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import make_learner
@@ -221,20 +222,14 @@ def _model_bytes(model: RankingClassifier, prepared: Prepared) -> int:
 
 def _confusions(first: npt.NDArray[np.int32], truth: Labels) -> list[dict[str, Any]]:
     """The pairs of a true class and another one put first that are most frequent."""
-    rows = np.repeat(np.arange(len(truth)), np.diff(truth.indptr))
-    right = np.zeros(len(truth), dtype=bool)
-    right[rows[truth.ids == first[rows]]] = True
-    wrong = np.flatnonzero(~right & (first >= 0) & (np.diff(truth.indptr) > 0))
-    true_ids = truth.first_ids()[wrong].astype(np.int64)
-    pairs, counts = np.unique(true_ids * truth.n_classes + first[wrong], return_counts=True)
+    pairs = confusions(first, truth).tocoo()
     totals = truth.counts
-    order = np.lexsort((pairs, -counts))[:MOST_CONFUSIONS]
     return [
         {
-            "true": str(truth.classes[pairs[i] // truth.n_classes]),
-            "first": str(truth.classes[pairs[i] % truth.n_classes]),
-            "rows": int(counts[i]),
-            "of": int(totals[pairs[i] // truth.n_classes]),
+            "true": str(truth.classes[pairs.row[i]]),
+            "first": str(truth.classes[pairs.col[i]]),
+            "rows": int(pairs.data[i]),
+            "of": int(totals[pairs.row[i]]),
         }
-        for i in order
+        for i in np.lexsort((pairs.col, pairs.row, -pairs.data))[:MOST_CONFUSIONS]
     ]

@@ -91,7 +91,7 @@ def recommend(name: str, lines: Sequence[Standing], found: Sequence[Difference])
     front = pareto([line.train_seconds for line in lines], [line.recall for line in lines])
     beaten = [line.learner for i, line in enumerate(lines) if i not in front]
     if beaten:
-        sentences.append(f"Others train faster and are at least as accurate as: {', '.join(beaten)}.")
+        sentences.append(f"Beaten in both accuracy and training time by another: {', '.join(beaten)}.")
     return Recommendation(take.learner, sentences)
 
 

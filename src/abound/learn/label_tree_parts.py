@@ -174,17 +174,18 @@ def pruned_trees(
     max_edges : int, optional
         Keep about so many weights in all trees together, the heaviest.
     max_degree : int, optional
-        Not for trees.
+        Keep at most so many weights of a feature at a node, the heaviest.
 
     Returns
     -------
     list of TreeWeights
         Of the same shape.
     """
-    if max_degree is not None:
-        raise ValueError("max_degree: a label tree is pruned by min_weight or max_edges")
+    check_number("max_degree", max_degree, 0, whole=True, or_none=True)
     check_number("min_weight", min_weight, 0, or_none=True)
     check_number("max_edges", max_edges, 0, whole=True, or_none=True)
+    if max_degree is not None:
+        trees = [_with_degree(tree, max_degree) for tree in trees]
     least = min_weight or 0.0
     if max_edges is not None:
         sizes = np.concatenate([np.abs(part).ravel() for tree in trees for part in (tree.weights, tree.offsets)])
@@ -194,6 +195,19 @@ def pruned_trees(
             heaviest = np.partition(sizes, nth)[nth] if max_edges else np.inf
             least = max(least, float(heaviest))
     return [_pruned(tree, np.float32(least)) for tree in trees]
+
+
+def _with_degree(tree: TreeWeights, most: int) -> TreeWeights:
+    """The tree with the heaviest weights of each entry alone."""
+    rows, lanes = np.nonzero(tree.weights)
+    sizes = np.abs(tree.weights[rows, lanes])
+    entries = np.repeat(np.arange(len(tree.features)), np.diff(tree.row_indptr))[rows]
+    by_size = np.lexsort((lanes, rows, -sizes, entries))
+    first = np.searchsorted(entries[by_size], entries[by_size])
+    dropped = by_size[np.arange(len(by_size)) - first >= most]
+    weights = tree.weights.copy()
+    weights[rows[dropped], lanes[dropped]] = 0
+    return tree._replace(weights=frozen(weights, np.float32))
 
 
 def _pruned(tree: TreeWeights, least: np.float32) -> TreeWeights:

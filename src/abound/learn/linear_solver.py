@@ -127,7 +127,7 @@ class Block:
                 gap, objective = seen, sums[1] + self._regulariser(sums[2], origin)
                 if hold and (gap <= tol * objective).all():
                     return Outcome(objective, gap, number + 1, True)
-                threshold = (tol * objective / (4 * n)).astype(np.float32)
+                threshold = (tol * objective / (4 * max(1, n))).astype(np.float32)
                 goal, all_rows, n_short = 0.1 * gap, False, 0
             else:
                 n_short += 1
@@ -240,6 +240,24 @@ class Edges(NamedTuple):
     counts: IdArray
     classes: IdArray
     weights: Float32Array
+
+
+def padded(costs: npt.NDArray[np.floating]) -> Float32Array:
+    """Return costs for all sixteen lanes; lanes without a class have a problem too, which nobody reads.
+
+    Parameters
+    ----------
+    costs : array of at most 16 numbers
+        Of the lanes in use.
+
+    Returns
+    -------
+    float32 array of shape (16,)
+        The last one again for the others.
+    """
+    full = np.full(LANES, costs[-1], dtype=np.float32)
+    full[: len(costs)] = costs
+    return full
 
 
 def heavy_edges(

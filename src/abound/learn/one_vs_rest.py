@@ -22,6 +22,7 @@ from abound.learn.linear_solver import (
     Edges,
     Outcome,
     heavy_edges,
+    padded,
     solve_background,
     start_block,
 )
@@ -131,7 +132,7 @@ def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
     start_block(block, problem.backgrounds[0], *problem.positives.of_block(first, n_lanes))
     found = []
     for cost, background, lightest in zip(problem.costs, problem.backgrounds, least, strict=True):
-        lane_costs = Costs(*(_padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
+        lane_costs = Costs(*(padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
         outcome = block.solve(
             lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
         )
@@ -211,13 +212,6 @@ def solve_one_vs_rest(
         _join([solved[first][c] for first in firsts], rows, background, n_features, n_classes)
         for c, background in enumerate(backgrounds)
     ]
-
-
-def _padded(costs: Float32Array) -> Float32Array:
-    """Costs of all sixteen lanes; lanes without a class have a problem too, which nobody reads."""
-    full = np.full(LANES, costs[-1], dtype=np.float32)
-    full[: len(costs)] = costs
-    return full
 
 
 def _join(

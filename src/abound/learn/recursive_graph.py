@@ -22,7 +22,7 @@ from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows, lane_array
-from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges
+from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, padded
 from abound.learn.one_vs_rest import Positives, Settings, join_edges
 from abound.progress import track
 from abound.read.taxonomy import Taxonomy
@@ -182,7 +182,7 @@ class RecursiveGraph:
                 block.duals[known[0], lane] = known[1]
         block.weights[:] = origin
         _linear_kernels.add_rows(rows.indptr, rows.indices, rows.data, block.targets, block.duals, block.weights)
-        costs = Costs(*(_padded(part[classes]) for part in self.costs))
+        costs = Costs(*(padded(part[classes]) for part in self.costs))
         outcome = block.solve(costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed, origin)
         losses = self._losses(block, costs, outcome.objective, origin)
         for lane, (node, c) in enumerate(zip(nodes.tolist(), classes.tolist(), strict=True)):
@@ -242,9 +242,3 @@ class RecursiveGraph:
 
 def _half_square(weights: Float32Array, origin: Float32Array) -> float:
     return 0.5 * float(np.square(weights - origin, dtype=np.float64).sum())
-
-
-def _padded(costs: Float32Array) -> Float32Array:
-    full = np.full(LANES, costs[-1], dtype=np.float32)
-    full[: len(costs)] = costs
-    return full

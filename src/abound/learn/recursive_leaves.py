@@ -19,7 +19,7 @@ from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.class_tree import ClassTree
 from abound.learn.linear_rows import SolverRows, lane_array
-from abound.learn.linear_solver import LOGISTIC, Block, Costs
+from abound.learn.linear_solver import LOGISTIC, Block, Costs, padded
 from abound.learn.one_vs_rest import Positives, Settings
 from abound.validation import Float32Array, Float64Array, IdArray, frozen
 
@@ -141,7 +141,7 @@ class LeafSolver:
         classes, known = part.classes, part.leaves
         n_lanes, settings = len(classes), self.settings
         block, origin = self.load(classes, known, inner.weights)
-        costs = Costs(*(_padded(part[classes]) for part in self.costs))
+        costs = Costs(*(padded(part[classes]) for part in self.costs))
         stiffness = _padded64(self.tree.leaf_stiffness[classes])
         squares, products = np.zeros((2, LANES))
         before = np.full(LANES, np.inf)
@@ -267,12 +267,6 @@ def solve_leaves(part: LeafBlock, solver: LeafSolver, inner: Inner) -> list[Leaf
         Solved.
     """
     return solver.solve(part, inner)
-
-
-def _padded(costs: npt.NDArray[np.floating]) -> Float32Array:
-    full = np.full(LANES, costs[-1], dtype=np.float32)
-    full[: len(costs)] = costs
-    return full
 
 
 def _padded64(values: Float64Array) -> Float64Array:

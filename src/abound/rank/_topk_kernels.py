@@ -18,6 +18,9 @@ UNTOUCHED = np.float32(-np.inf)
 LONG = 2
 """A row with more edges than one for so many classes is scored densely."""
 
+SCANNED = 64
+"""Classes that are compared at once with the worst of the best."""
+
 
 @kernel
 def comes_before(score: Any, c: Any, other_score: Any, other: Any) -> Any:
@@ -142,15 +145,23 @@ def rank_long_row(
                 score[c] += x * full[c]
             continue
         for e in range(list_indptr[f], list_indptr[f + 1]):
-            score[list_classes[e]] += x * list_weights[e]
+            # An unsigned number needs no look at whether it counts from the end.
+            score[np.uint64(list_classes[e])] += x * list_weights[e]
     size = 0
-    for c in range(len(score)):
-        s = score[c]
-        # Classes come in ascending order, so an equal score ranks behind those that are there.
-        if size == len(ids) and s <= scores[0]:
+    bound = np.float32(-np.inf) if every_class else np.float32(0)
+    for begin in range(0, len(score), SCANNED):
+        end = min(begin + SCANNED, len(score))
+        above = 0
+        for c in range(begin, end):
+            above += score[c] > bound
+        if above == 0:
             continue
-        if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
-            size = offer(s, np.int32(c), size, ids, scores)
+        for c in range(begin, end):
+            # Classes come in ascending order, so an equal score ranks behind those that are there.
+            if score[c] > bound and (len(allowed) == 0 or allowed[c]):
+                size = offer(score[c], np.int32(c), size, ids, scores)
+                if size == len(ids):
+                    bound = scores[0]
     score[:] = UNTOUCHED
     return size
 

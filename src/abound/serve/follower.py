@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,15 +154,13 @@ class Follower:
         """Return the model as it is now; it never changes."""
         return self._model if self._student is None else self._student.freeze()
 
-    def advance(self, limit: int = 100, pause: float = 0.0) -> list[Learned]:
+    def advance(self, limit: int = 100) -> list[Learned]:
         """Learn what the journal holds beyond what is known.
 
         Parameters
         ----------
         limit : int
             How many entries at most.
-        pause : float
-            Seconds to leave to other threads after each.
 
         Returns
         -------
@@ -183,7 +180,6 @@ class Follower:
                 self._skipped.add(entry.id)
             elif entry.correction is not None:
                 learned.append(Learned(entry, self._learn(entry)))
-                time.sleep(pause)
             self.applied = entry.id
         return learned
 

@@ -56,9 +56,9 @@ def prune(
         raise typer.BadParameter("say what to leave out", param_hint="--max-degree, --min-weight or --max-edges")
     loaded = load_model(model, None)
     pruned = prune_model(loaded, max_degree=max_degree, min_weight=min_weight, max_edges=max_edges)
-    before = {"edges": loaded.estimator.index_.n_edges, "bytes": model.stat().st_size}
+    before = {"edges": loaded.estimator.n_edges_, "bytes": model.stat().st_size}
     pruned.save(output)
-    after = {"edges": pruned.estimator.index_.n_edges, "bytes": output.stat().st_size}
+    after = {"edges": pruned.estimator.n_edges_, "bytes": output.stat().st_size}
     if json:
         write_json({"model": output, "before": before, "after": after})
         return

@@ -1,0 +1,23 @@
+"""Figure 1 of Sequential Dynamic Classification: is SaDyC the best anytime method without a priori information?
+
+    python benchmarks/papers/sadyc_figure_1.py DATA [--measure] [--quick]
+
+Accuracy against the complexity ratio on subsets of 1,000 classes of tib_ddc (``budget.py``), in DMOZ's place. The paper
+has a plot.
+"""
+
+from again import script
+from beside import SEQUENTIAL, present
+from curves import at_least
+
+if __name__ == "__main__":
+    tables = ["Accuracy against complexity ratio"]
+    present(
+        __doc__,
+        SEQUENTIAL,
+        "figure 1",
+        "budget",
+        tables,
+        script("budget", quick=("--subsets", "1", "--steps", "accuracy", "report")),
+        at_least(0.01),
+    )
