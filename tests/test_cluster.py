@@ -21,11 +21,14 @@ from abound import (
     PAClassifier,
     RecursiveClassifier,
     SequentialClassifier,
+    Taxonomy,
 )
 from abound.distribute import workers
 from abound.distribute.ray_cluster import _connect
 from abound.learn import one_vs_rest
 from cluster_data import STORE_BYTES, assert_same_model, make_rows, two_nodes
+
+TREE = Taxonomy.from_edges([("root", f"node {i}") for i in range(6)] + [(f"node {i % 6}", str(i)) for i in range(70)])
 
 LEARNERS = [
     CommitteeClassifier([PAClassifier(), LinearClassifier(cluster="processes")], n_seeds=2, keep_passes=(1, 2)),
@@ -34,7 +37,8 @@ LEARNERS = [
     OutputCodeClassifier(n_bits=40),
     SequentialClassifier(n_classifiers=40),
     RecursiveClassifier(max_rounds=3, round_tol=0.0),
-    RecursiveClassifier(loss="logistic", max_rounds=2),
+    RecursiveClassifier(TREE, max_rounds=3, round_tol=0.0),
+    RecursiveClassifier(TREE, loss="logistic", max_rounds=2),
     LinearClassifier(),
     LinearClassifier(loss="logistic", C="cv", C_grid=(0.1, 1.0), n_folds=2),
 ]
