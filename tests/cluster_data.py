@@ -6,15 +6,50 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from abound import (
+    CommitteeClassifier,
+    ExpertsClassifier,
+    LabelTreeClassifier,
+    LinearClassifier,
+    OutputCodeClassifier,
+    PAClassifier,
+    RecursiveClassifier,
+    SequentialClassifier,
+    Taxonomy,
+)
+from abound.compare.experiment import without_clock
+from abound.compare.protocol import Plan, compare
+from abound.compare.rows import RowFile
 from abound.learn.persist import learner_arrays
+from compare_data import compare_here, make_dataset
 
 STORE_BYTES = 80 * 2**20
+
+TREE = Taxonomy.from_edges([("root", f"node {i}") for i in range(6)] + [(f"node {i % 6}", str(i)) for i in range(70)])
+
+GRAPH = Taxonomy.from_edges([(str(i), str((i * 7 + 1) % 70)) for i in range(70)], kind="graph")
+
+LEARNERS = [
+    CommitteeClassifier([PAClassifier(), LinearClassifier(cluster="processes")], n_seeds=2, keep_passes=(1, 2)),
+    ExpertsClassifier(min_confusion=1),
+    LabelTreeClassifier(n_trees=2, arity=16, max_leaf=4),
+    OutputCodeClassifier(n_bits=40),
+    SequentialClassifier(n_classifiers=40),
+    RecursiveClassifier(max_rounds=3, round_tol=0.0),
+    RecursiveClassifier(TREE, max_rounds=3, round_tol=0.0),
+    RecursiveClassifier(TREE, loss="logistic", max_rounds=2),
+    RecursiveClassifier(GRAPH, max_rounds=3, round_tol=0.0),
+    LinearClassifier(),
+    LinearClassifier(loss="logistic", C="cv", C_grid=(0.1, 1.0), n_folds=2),
+]
+"""Every learner that distributes its training."""
 
 
 def make_rows(n_rows: int = 240, n_features: int = 60, n_classes: int = 70) -> tuple[Any, Any]:
@@ -87,3 +122,17 @@ def open_doors() -> list[str]:
     assert listening, "Ray listens somewhere"
     loopback = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
     return [address for address in listening if address not in loopback]
+
+
+def check_side_by_side(monkeypatch: Any, cluster: str, n_workers: int, *learners: str) -> None:
+    """A comparison on a cluster has the rows of one that runs experiment after experiment."""
+    dataset, plan = make_dataset(120), Plan(learners, time_limit=3600.0)
+    with monkeypatch.context() as patch:
+        alone = compare_here(patch, dataset, plan)
+    with RowFile(None) as rows:
+        apart = compare(dataset, replace(plan, cluster=cluster, n_workers=n_workers), rows)
+    for one, other in zip(alone.contenders, apart.contenders, strict=True):
+        assert other.error is None
+        for name in ("tried", "tests"):
+            found, expected = getattr(other, name), getattr(one, name)
+            assert [without_clock(row) for row in found] == [without_clock(row) for row in expected]

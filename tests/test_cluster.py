@@ -12,36 +12,11 @@ from typing import Any
 import pytest
 from sklearn.base import clone
 
-from abound import (
-    CommitteeClassifier,
-    ExpertsClassifier,
-    LabelTreeClassifier,
-    LinearClassifier,
-    OutputCodeClassifier,
-    PAClassifier,
-    RecursiveClassifier,
-    SequentialClassifier,
-    Taxonomy,
-)
+from abound import LinearClassifier
 from abound.distribute import workers
 from abound.distribute.ray_cluster import _connect
 from abound.learn import one_vs_rest
-from cluster_data import STORE_BYTES, assert_same_model, make_rows, two_nodes
-
-TREE = Taxonomy.from_edges([("root", f"node {i}") for i in range(6)] + [(f"node {i % 6}", str(i)) for i in range(70)])
-
-LEARNERS = [
-    CommitteeClassifier([PAClassifier(), LinearClassifier(cluster="processes")], n_seeds=2, keep_passes=(1, 2)),
-    ExpertsClassifier(min_confusion=1),
-    LabelTreeClassifier(n_trees=2, arity=16, max_leaf=4),
-    OutputCodeClassifier(n_bits=40),
-    SequentialClassifier(n_classifiers=40),
-    RecursiveClassifier(max_rounds=3, round_tol=0.0),
-    RecursiveClassifier(TREE, max_rounds=3, round_tol=0.0),
-    RecursiveClassifier(TREE, loss="logistic", max_rounds=2),
-    LinearClassifier(),
-    LinearClassifier(loss="logistic", C="cv", C_grid=(0.1, 1.0), n_folds=2),
-]
+from cluster_data import LEARNERS, STORE_BYTES, assert_same_model, check_side_by_side, make_rows, two_nodes
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +103,7 @@ def test_a_lost_node_leaves_the_same_model(ray_cluster: Any, monkeypatch: pytest
     assert killed
     assert_same_model(alone, survived)
     ray_cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES, node_ip_address="127.0.0.1")
+
+
+def test_experiments_on_a_ray_cluster_give_the_same_rows(ray_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_side_by_side(monkeypatch, ray_cluster.address, 1, "frequency", "ind")

@@ -18,7 +18,7 @@ from abound.distribute import Spare, bundles, check_cluster, workers
 from abound.distribute.parts import TASK_VALUES
 from abound.distribute.processes import write_value
 from cli_data import run
-from cluster_data import assert_same_model, make_rows
+from cluster_data import assert_same_model, check_side_by_side, make_rows
 
 CLUSTERS = [None, "processes"]
 
@@ -131,3 +131,8 @@ def test_the_command_line_has_it(tmp_path: Path) -> None:
     useless = run("train", data, "-l", "ff", "-m", model, "--cluster", "processes", code=2)
     assert "no use for a cluster" in useless.stderr
     run("train", data, "-l", "svm", "-m", model, "--cluster", "nowhere", code=2)
+
+
+def test_experiments_side_by_side_give_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes of a cluster start one for each experiment, as this one would."""
+    check_side_by_side(monkeypatch, "processes", 2, "frequency", "perceptron")

@@ -6,12 +6,13 @@ they run shows in a result.
 
 from abound.distribute.choice import check_cluster, workers
 from abound.distribute.local import Serial, Threads, count_workers
-from abound.distribute.parts import Workers, bundles, spans
+from abound.distribute.parts import TASK_VALUES, Workers, bundles, spans
 from abound.distribute.room import Spare
 
 __all__ = [
     "Serial",
     "Spare",
+    "TASK_VALUES",
     "Threads",
     "Workers",
     "bundles",

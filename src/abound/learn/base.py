@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from abound.distribute import check_cluster, count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, decode
+from abound.learn.checkpoint import check_checkpoint
 from abound.learn.deciding import Deciding
 from abound.learn.decisions import Decisions
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
@@ -56,6 +57,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     cluster: str | None = None
     """Where training runs; a parameter of those learners whose training falls into independent parts."""
+
+    checkpoint: Any = None
+    """Folder of finished parts; a parameter of those learners whose training takes long."""
 
     class_counts_: IntArray
     n_features_in_: int
@@ -305,6 +309,7 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         """Raise a clear error if a parameter is out of its range."""
         count_workers(self.n_jobs)
         check_cluster(self.cluster)
+        check_checkpoint(self.checkpoint, getattr(self, "random_state", 0))
         self._check_decisions()
 
     def _with_index(self, index: ClassIndex) -> Self:
@@ -316,9 +321,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
 
     def _as_part(self) -> Self:
         """An unfitted copy to train inside another learner, which has the workers and learns the decisions."""
-        part: Self = clone(self).set_params(n_jobs=None)
-        if "cluster" in part.get_params(deep=False):
-            part.set_params(cluster=None)
+        part: Self = clone(self)
+        known = part.get_params(deep=False)
+        part.set_params(**{name: None for name in ("n_jobs", "cluster", "checkpoint") if name in known})
         part._is_part = True
         return part
 

@@ -24,6 +24,7 @@ from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _vote_kernels as kernels
 from abound.learn.base import RankingClassifier, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.committee_parts import Given, changes_between, draws, is_linear, standardised, train_run
 from abound.learn.index_parts import folded, mean_index, prefixed
 from abound.learn.pa import PAClassifier
@@ -81,6 +82,9 @@ class CommitteeClassifier(RankingClassifier):
     cluster : None, "processes", "local" or "host:port", default=None
         Where runs are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
         or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished runs: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -127,6 +131,7 @@ class CommitteeClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.members = members
         self.n_seeds = n_seeds
@@ -137,6 +142,7 @@ class CommitteeClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train all members.
@@ -168,7 +174,7 @@ class CommitteeClassifier(RankingClassifier):
         members: list[RankingClassifier] = []
         changes: list[list[float]] = []
         history: list[dict[str, float]] = []
-        with workers(self.n_jobs, self.cluster) as pool:
+        with training_workers(self, rows, labels, weights) as pool:
             shared = pool.share(Given(tuple(self.keep_passes), matrix, labels, weights, sample))
             with track("train committee", len(runs)) as progress:
                 for number, (kept, differences, entries) in enumerate(pool.map(train_run, runs, shared)):

@@ -22,6 +22,7 @@ from abound.distribute import Workers, spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _expert_kernels as kernels
 from abound.learn.base import RankingClassifier, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.expert_lists import ExpertLists, experts_from, join_experts
 from abound.learn.expert_training import Data, confused_groups, confusions, rows_by_class, train_expert, train_fold
 from abound.learn.index_parts import folded, prefixed
@@ -97,6 +98,9 @@ class ExpertsClassifier(RankingClassifier):
     cluster : None, "processes", "local" or "host:port", default=None
         Where folds and experts are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine
         alone, or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished folds and experts: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -147,6 +151,7 @@ class ExpertsClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.generalist = generalist
         self.expert = expert
@@ -161,6 +166,7 @@ class ExpertsClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the generalist and the experts.
@@ -188,7 +194,7 @@ class ExpertsClassifier(RankingClassifier):
             data = data.take(np.flatnonzero(weights))
         generator = make_generator(self.random_state)
         self._template = clone(_or_pa(self.expert))
-        with workers(self.n_jobs, self.cluster) as pool:
+        with training_workers(self, rows, labels, weights) as pool:
             history = self._try_weights(data, generator, pool) if self.weight == "auto" else []
             # The best one, the smaller of equals; without rows to try them on the generalist alone.
             best = max(history, key=lambda entry: (entry["R1"], -entry["weight"]), default={"weight": 0.0})

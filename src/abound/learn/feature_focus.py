@@ -62,6 +62,9 @@ class FeatureFocusClassifier(IndexLearner):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    checkpoint : path or None, default=None
+        A folder for what was learned after each pass: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class FeatureFocusClassifier(IndexLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.passes = passes
         self.margin = margin
@@ -110,6 +114,7 @@ class FeatureFocusClassifier(IndexLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -20,6 +20,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn._lanes import LANES
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import once, training_workers
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
 from abound.learn.index_parts import prefixed
 from abound.learn.label_tree_confusion import confusion_vectors
@@ -102,6 +103,9 @@ class LabelTreeClassifier(RankingClassifier):
     cluster : None, "processes", "local" or "host:port", default=None
         Where nodes are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
         or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished nodes: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -157,6 +161,7 @@ class LabelTreeClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_trees = n_trees
         self.tree = tree
@@ -176,6 +181,7 @@ class LabelTreeClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees and solve the problems of their nodes.
@@ -207,12 +213,12 @@ class LabelTreeClassifier(RankingClassifier):
         costs = frozen(np.full(LANES, self.C), np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
         self._class_tree = None
-        if self.tree not in CLUSTERINGS:
-            self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
-            shapes = [taxonomy_tree(self._class_tree)]
-        else:
-            shapes = self._cluster(rows, labels, weights, prepared, own, generator)
-        with workers(self.n_jobs, self.cluster) as pool:
+        with training_workers(self, rows, labels, weights) as pool:
+            if self.tree not in CLUSTERINGS:
+                self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
+                shapes = [taxonomy_tree(self._class_tree)]
+            else:
+                shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator))
             self._take_over([train_tree(prepared, own, shape, settings, pool) for shape in shapes])
             return self._learn_decisions(X, labels, weights)
 

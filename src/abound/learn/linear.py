@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from abound.distribute import Workers, workers
+from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_rows import solver_rows
@@ -74,6 +75,9 @@ class LinearClassifier(RankingClassifier):
     cluster : None, "processes", "local" or "host:port", default=None
         Where blocks of classes are solved: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
         or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished blocks of classes: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -120,6 +124,7 @@ class LinearClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -135,6 +140,7 @@ class LinearClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the problem of each class.
@@ -161,7 +167,7 @@ class LinearClassifier(RankingClassifier):
         weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
-        with workers(self.n_jobs, self.cluster) as pool:
+        with training_workers(self, rows, labels, weights) as pool:
             self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
             solved = self._solve(rows, labels, weights, [self.C_], pool)[0]
             self._index = solved.index

@@ -23,7 +23,7 @@ from abound.read.taxonomy import Taxonomy
 from abound.store import Section, lazy_labels, pack_labels
 
 Arrays = dict[str, npt.NDArray[Any]]
-RUNTIME = ("cluster",)
+RUNTIME = ("checkpoint", "cluster")
 """Parameters that say where to work, not what to learn: a model file goes to others, who have other machines."""
 
 KINDS = ("single", "lists", "indicator", "dense")

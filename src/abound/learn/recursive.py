@@ -10,6 +10,7 @@ from abound.distribute import Workers, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
 from abound.learn.index_parts import prefixed
@@ -84,8 +85,10 @@ class RecursiveClassifier(RankingClassifier):
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
     cluster : None, "processes", "local" or "host:port", default=None
         Where classes are solved: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
-        or on the one at an address. Graphs are always solved in threads. The model does not depend on it, and does
-        not keep it.
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished classes of each round: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -133,6 +136,7 @@ class RecursiveClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
@@ -152,6 +156,7 @@ class RecursiveClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve all classes together, in rounds.
@@ -179,7 +184,7 @@ class RecursiveClassifier(RankingClassifier):
         self._remember(labels)
         self._taxonomy = self._read_taxonomy()
         self.choice_: list[dict[str, float]] = []
-        with workers(self.n_jobs, self.cluster) as pool:
+        with training_workers(self, rows, labels, weights) as pool:
             self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
             self._index, self.history_ = self._solve(rows, labels, weights, self.C_, pool)
             return self._learn_decisions(X, labels, weights)
@@ -236,7 +241,7 @@ class RecursiveClassifier(RankingClassifier):
             if isinstance(state, RecursiveTree):
                 history = list(state.rounds(*limits, pool, threads))
             else:
-                history = list(state.rounds(*limits, threads))
+                history = list(state.rounds(*limits, pool))
             return state.index(self._width_of_view(rows.n_features), threads), history
 
     def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:

@@ -19,6 +19,7 @@ from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
+from abound.learn.checkpoint import once
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges, solve_background
@@ -117,7 +118,7 @@ class RecursiveTree:
         for number in range(1, max_rounds + 1):
             began = time.perf_counter()
             if number > 1:
-                self._solve_inner(threads)
+                self.inner, self.moved, self.inner_objective = once(pool, lambda: self._solve_inner(threads))
             self._solve_leaves(pool, shared)
             leaves = [leaf for leaf in self.leaves if leaf is not None]
             springs = 0.5 * self.tree.leaf_stiffness * np.array([leaf.square for leaf in leaves])
@@ -132,7 +133,7 @@ class RecursiveTree:
                 return
             last = objective
 
-    def _solve_inner(self, pool: Workers) -> None:
+    def _solve_inner(self, pool: Workers) -> tuple[Float32Array, Float64Array, float]:
         """Eq. (4) for all inner nodes at once, from the full weights of the leaves, some features at a time."""
         tree, rows = self.tree, self.rows
         held = np.zeros(tree.n_inner)
@@ -167,8 +168,7 @@ class RecursiveTree:
             for more_moved, more_lengths in pool.map(eliminate, range(0, high - low, FEATURES_A_CALL)):
                 moved += more_moved
                 lengths += more_lengths
-        self.moved = moved
-        self.inner_objective = 0.5 * float(lengths[np.isfinite(tree.stiffness)].sum())
+        return self.inner, moved, 0.5 * float(lengths[np.isfinite(tree.stiffness)].sum())
 
     def _solve_leaves(self, pool: Workers, shared: Any) -> None:
         parts = [self._part(first) for first in range(0, len(self.order), LANES)]

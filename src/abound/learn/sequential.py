@@ -26,6 +26,7 @@ from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn._sequential_kernels import LEVELS
 from abound.learn.base import RankingClassifier, TopK, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.dichotomizers import Dichotomizers, dichotomizers_from, train_dichotomizers
 from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
@@ -101,6 +102,9 @@ class SequentialClassifier(RankingClassifier):
     cluster : None, "processes", "local" or "host:port", default=None
         Where classifiers are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
         or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished classifiers: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -154,6 +158,7 @@ class SequentialClassifier(RankingClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_classifiers = n_classifiers
         self.b_min = b_min
@@ -171,6 +176,7 @@ class SequentialClassifier(RankingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the pool, train its classifiers, and learn how far their votes can be trusted.
@@ -203,7 +209,7 @@ class SequentialClassifier(RankingClassifier):
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, int(generator.integers(2**31)))
         loss = measure_loss(prepared, labels, codes, self.C, settings)
         counter = VoteCounter(prepared, labels, codes, loss, self._slope())
-        with workers(self.n_jobs, self.cluster) as workforce:
+        with training_workers(self, rows, labels, weights) as workforce:
             self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
                 prepared, labels, codes, self.C, settings, rows.n_features, workforce, counter
             )

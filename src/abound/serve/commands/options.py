@@ -31,6 +31,15 @@ ClusterOption = Annotated[
         show_default=False,
     ),
 ]
+CheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="Where to keep what is finished: the same command, started again, goes on from there.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FeaturesOption = Annotated[
     Path | None,

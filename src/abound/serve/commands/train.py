@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from abound.serve.commands.options import (
+    CheckpointOption,
     ClusterOption,
     DataArgument,
     JobsOption,
@@ -49,6 +50,7 @@ def train(
     ] = None,
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
+    checkpoint: CheckpointOption = None,
     read: ReadOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -73,6 +75,10 @@ def train(
         if cluster is not None and "cluster" not in known:
             raise ValueError(f"the learner {learner!r} is not trained in parts: it has no use for a cluster")
         hints["cluster"] = cluster
+    with wrong_usage("--checkpoint"):
+        if checkpoint is not None and "checkpoint" not in known:
+            raise ValueError(f"the learner {learner!r} is trained in one go: it has no use for a checkpoint")
+        hints["checkpoint"] = None if checkpoint is None else str(checkpoint)
     with wrong_usage("--set"):
         parameters = {name: value for name, value in hints.items() if name in known}
         parameters["validation_fraction"] = validation_fraction
