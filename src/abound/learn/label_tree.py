@@ -27,10 +27,12 @@ from abound.learn.label_tree_confusion import confusion_vectors
 from abound.learn.label_tree_nodes import Settings
 from abound.learn.label_tree_parts import leaf_index, path_contributions, pruned_trees, tree_from
 from abound.learn.label_tree_shape import (
+    FEATURES_A_TREE,
     TreeShape,
     class_centroids,
     cluster_tree,
     level_widths,
+    some_features,
     taxonomy_tree,
 )
 from abound.learn.label_tree_training import train_tree
@@ -65,7 +67,8 @@ class LabelTreeClassifier(RankingClassifier):
     Parameters
     ----------
     n_trees : int, default=1
-        Trees, whose chances are averaged. With a taxonomy all trees would be the same, so there is one.
+        Trees, whose chances are averaged; each clusters the classes by a random half of the features. With a taxonomy
+        all trees would be the same, so there is one.
     tree : {"kmeans", "spectral"}, Taxonomy, path or None, default="kmeans"
         Where the tree comes from: balanced clusters of the classes' centroids; balanced spectral clusters of the
         confusions of a flat model; a taxonomy, or its file, as it is; None puts all classes under one root.
@@ -270,8 +273,14 @@ class LabelTreeClassifier(RankingClassifier):
             vectors = confusion_vectors(rows, labels, weights, self.C, self.validation_fraction, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)
         seeds = generator.integers(2**31, size=self.n_trees).tolist()
+
+        def shape(seed: int) -> TreeShape:
+            alone = self.n_trees == 1 or self.tree != "kmeans"
+            seen = vectors if alone else some_features(vectors, FEATURES_A_TREE, seed)
+            return cluster_tree(seen, widths, seed)
+
         with workers(self.n_jobs) as pool:
-            return list(pool.map(lambda seed: cluster_tree(vectors, widths, seed), seeds))
+            return list(pool.map(shape, seeds))
 
     def _take_over(self, trees: list[TreeWeights]) -> None:
         self.trees_, self._leaf_index = trees, []

@@ -22,6 +22,9 @@ STARTS = 2
 ROUNDS_AFTER = 2
 """In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
 
+FEATURES_A_TREE = 0.5
+"""Of a forest, each tree clusters the classes by a random part of the features, so that its trees differ."""
+
 VALUES_A_CALL = 10_000_000
 """Non-zeros that one kernel call reads: a fraction of a second."""
 
@@ -122,6 +125,33 @@ def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
     for part in parts:
         kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
     return Vectors(indptr, indices, data, n_features)
+
+
+def some_features(vectors: Vectors, share: float, seed: int) -> Vectors:
+    """Leave a random part of the features.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        One a class.
+    share : float
+        Part of the features that stay.
+    seed : int
+        Of the choice.
+
+    Returns
+    -------
+    Vectors
+        Of length 1 again, or empty.
+    """
+    n_classes = len(vectors.indptr) - 1
+    stays = np.random.Generator(np.random.Philox(seed)).random(vectors.n_features) < share
+    kept = stays[vectors.indices]
+    indptr = np.concatenate(([0], np.cumsum(kept)))[vectors.indptr]
+    data, owners = vectors.data[kept], np.repeat(np.arange(n_classes), np.diff(indptr))
+    lengths = np.sqrt(np.bincount(owners, np.square(data, dtype=np.float64), minlength=n_classes))
+    lengths[lengths == 0] = 1
+    return Vectors(indptr, vectors.indices[kept], (data / lengths[owners]).astype(np.float32), vectors.n_features)
 
 
 def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
