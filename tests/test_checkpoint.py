@@ -239,16 +239,17 @@ def test_a_model_does_not_keep_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_values_come_back_as_they_were(tmp_path: Path) -> None:
-    fixed = np.arange(3, dtype=np.int32)
+    fixed, counts = np.arange(3, dtype=np.int32), np.ones(3, dtype=np.int8)
     fixed.flags.writeable = False
-    edges = Edges(fixed, fixed, np.ones(3, dtype=np.float32))
+    edges = Edges(counts, fixed, np.ones(3, dtype=np.float32))
     value = [(edges, Outcome(np.ones(2), np.zeros(2), 3, True)), {"a": float("inf"), "b": None, 1: np.float32(0.1)}, ()]
     keep_value(tmp_path / "value", value)
     (one, told, nothing) = read_value(tmp_path / "value")
     assert type(one[0]) is Edges
     assert one[1].n_sweeps == 3
     assert one[1].converged is True
-    assert not one[0].counts.flags.writeable
+    assert not one[0].classes.flags.writeable
+    assert one[0].counts.dtype == np.int8
     assert one[0].weights.flags.writeable
     assert told == value[1]
     assert type(told[1]) is np.float32
