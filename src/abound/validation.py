@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from abound.distribute import spans
 from abound.labels import MAX_IDS, Labels, encode
 
 Float32Array = npt.NDArray[np.float32]
@@ -51,12 +52,36 @@ class Rows(NamedTuple):
         """
         return Rows(self.indptr[begin : end + 1], self.indices, self.data, self.n_features)
 
+    def spans(self, entries: int) -> list[tuple[int, int]]:
+        """Cut the rows into spans of about so many entries.
+
+        Parameters
+        ----------
+        entries : int
+            Non-zeros of a span; a longer row is one by itself.
+
+        Returns
+        -------
+        list of (begin, end)
+            All rows, in order.
+        """
+        return spans(self.indptr, 1 + int(self.indptr[-1] - self.indptr[0]) // max(1, entries))
+
 
 class VerifiedRows:
-    """Rows that were verified where they were read, such as those of a mapped file: the gate takes them as they are."""
+    """Rows that were verified where they were read, such as those of a mapped file: the gate takes them as they are.
 
-    rows: Rows
-    feature_names: Sequence[str] | None
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    feature_names : sequence of str or None
+        The name of each feature.
+    """
+
+    def __init__(self, rows: Rows, feature_names: Sequence[str] | None = None) -> None:
+        self.rows = rows
+        self.feature_names = feature_names
 
 
 def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:

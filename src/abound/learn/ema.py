@@ -52,6 +52,9 @@ class EMAClassifier(IndexLearner):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class EMAClassifier(IndexLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.rate = rate
         self.passes = passes
@@ -92,6 +96,7 @@ class EMAClassifier(IndexLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -100,7 +105,7 @@ class EMAClassifier(IndexLearner):
 
     def _step(self, examples: Examples, first_pass: bool, scratch: Scratch) -> Callable[[EdgeLists, int], int]:
         rows, labels = examples.rows, examples.labels
-        min_weight = min(0.01, self.rate / 50) if self.min_weight is None else self.min_weight
+        min_weight = self._lightest
 
         def step(lists: EdgeLists, place: int) -> int:
             reached: int = kernels.ema(
@@ -112,3 +117,10 @@ class EMAClassifier(IndexLearner):
             return reached
 
         return step
+
+    @property
+    def _lightest(self) -> float:
+        return min(0.01, self.rate / 50) if self.min_weight is None else self.min_weight
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        return int(min(n_classes, 1 / self._lightest + 1)) if self._lightest > 0 else n_classes

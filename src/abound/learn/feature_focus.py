@@ -62,6 +62,9 @@ class FeatureFocusClassifier(IndexLearner):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class FeatureFocusClassifier(IndexLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.passes = passes
         self.margin = margin
@@ -110,6 +114,7 @@ class FeatureFocusClassifier(IndexLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -137,6 +142,10 @@ class FeatureFocusClassifier(IndexLearner):
             return reached
 
         return step
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        # Weights of at least min_weight that add up to 1 at most.
+        return int(min(n_classes, 1 / self.min_weight + 1)) if self.min_weight > 0 else n_classes
 
     def _factors(self) -> Float64Array:
         """Counts become weights, w[f, c] = n[f, c] / n[f]."""

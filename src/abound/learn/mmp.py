@@ -53,6 +53,9 @@ class MMPClassifier(PrototypeLearner):
         Seed of the orders, the repeated rows and the held-out part.
     n_jobs : int or None, default=None
         Threads, in training and ranking; -1 for all cores. They do not change the result.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class MMPClassifier(PrototypeLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.pairs = pairs
         self.rate = rate
@@ -98,6 +102,7 @@ class MMPClassifier(PrototypeLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

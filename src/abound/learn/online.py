@@ -5,22 +5,27 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from abound.distribute import spans
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
+from abound.learn.disk_order import WINDOW_SHARE, forget_rows, make_windows, rows_bytes, window_entries
+from abound.learn.index_parts import joined_index
 from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
+from abound.memory import check_memory, require_memory
 from abound.progress import track
+from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import (
     Float32Array,
@@ -39,6 +44,12 @@ from abound.validation import (
 LONGEST_HISTORY = 1000
 """Entries that the history keeps when learning goes on and on."""
 
+BYTES_A_ROW = 64
+"""What order, labels and weights of a row take."""
+
+MEMORY_ADVICE = "use fewer features (a larger min_df of the vectoriser), or rows with fewer classes"
+"""What to do about a model that does not fit."""
+
 LONG_RUN = 100
 """Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
 
@@ -51,6 +62,17 @@ class Examples:
     labels: Labels
     weights: Float32Array
     order: IntArray
+    windows: list[IntArray] | None = None
+    """The order cut into parts, each of which is let go of once it is learned; None for rows that stay in memory."""
+
+    def parts(self) -> Iterator[Examples]:
+        """Yield the windows one after another, all examples if there are none."""
+        if self.windows is None:
+            yield self
+            return
+        for order in self.windows:
+            yield replace(self, order=order, windows=None)
+            forget_rows(self.rows)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +95,7 @@ class FrozenState(OnlineState):
 class OnlineClassifier(RankingClassifier):
     """Base of the learners that learn row by row.
 
-    A learner fills in ``_start``, ``_grow``, ``_learn``, ``_export`` and ``_edges``.
+    A learner fills in ``_start``, ``_grow``, ``_learn``, ``_degrees``, ``_export_part`` and ``_edges``.
 
     Attributes
     ----------
@@ -87,6 +109,7 @@ class OnlineClassifier(RankingClassifier):
     validation_fraction: float
     random_state: Any
     negative: str
+    memory: str | int | None = None
     history_: list[dict[str, float]]
     _state: Any
     _run: tuple[Any, int]
@@ -113,8 +136,10 @@ class OnlineClassifier(RankingClassifier):
             The fitted learner.
         """
         self._check_parameters()
-        rows = self._view(check_rows(self, X, reset=True))
+        rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        self._check_needs(rows, labels)
+        rows = self._view(rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         self._run = (None, 0)
@@ -134,8 +159,7 @@ class OnlineClassifier(RankingClassifier):
         with track(f"train {self.learner}", self.passes) as progress:
             for number in range(1, self.passes + 1):
                 chosen = self._sample(training, labels, number, generator)
-                order = generator.permutation(chosen) if self.shuffle else chosen
-                self._pass(number, replace(examples, order=order), number == 1)
+                self._pass(number, self._ordered(examples, chosen, generator), number == 1)
                 if len(validation):
                     self._settle(rows)
                     self._validate(rows, labels, validation)
@@ -145,6 +169,31 @@ class OnlineClassifier(RankingClassifier):
                 progress.advance(1, f"R1 {self.history_[-1].get('R1', self.history_[-1]['online_R1']):.3f}")
                 if self._is_enough():
                     break
+
+    def _ordered(self, examples: Examples, chosen: IntArray, generator: np.random.Generator) -> Examples:
+        """The rows of a pass in the order to take them in; see `abound.learn.disk_order` for rows on disk."""
+        entries = window_entries(examples.rows, check_memory(self.memory))
+        if entries is None:
+            return replace(examples, order=generator.permutation(chosen) if self.shuffle else chosen)
+        windows = make_windows(examples.rows, chosen, entries, generator if self.shuffle else None)
+        return replace(examples, order=chosen, windows=windows)
+
+    def _check_needs(self, rows: Rows, labels: Labels) -> None:
+        """Refuse, before anything is done, what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return
+        entries = window_entries(rows, memory)
+        resident = rows_bytes(rows) if is_mapped(rows.data) else 0
+        needs = {
+            "the rows under way": resident if entries is None else 10 * entries,
+            "their order and labels": BYTES_A_ROW * rows.n_rows,
+        }
+        model = self._model_needs(rows, labels, memory)
+        if not self._is_part and (self.calibrate is not None or (self.cut is not None and labels.kind != "single")):
+            # A copy of the learner is trained to choose them, while the learner is there.
+            model = {what: 2 * size for what, size in model.items()}
+        require_memory(memory, needs | model, MEMORY_ADVICE)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
@@ -220,9 +269,26 @@ class OnlineClassifier(RankingClassifier):
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         """One pass; returns the kernel's tally. In a first pass features count how often they are seen."""
 
-    @abstractmethod
     def _export(self) -> ClassIndex:
-        """The index of what has been learned."""
+        """The index of what has been learned, made of a few features at a time if a budget asks for it."""
+        degrees = self._degrees()
+        n_edges, memory = int(degrees.sum()), check_memory(self.memory)
+        if memory is None or 64 * n_edges <= memory // WINDOW_SHARE:
+            return self._export_part(0, len(degrees))
+        cuts = spans(np.concatenate(([0], np.cumsum(degrees))), -(-64 * WINDOW_SHARE * n_edges // memory))
+        return joined_index((self._export_part(begin, end) for begin, end in cuts), n_edges)
+
+    @abstractmethod
+    def _degrees(self) -> IntArray:
+        """How many edges each feature has at most."""
+
+    @abstractmethod
+    def _export_part(self, begin: int, end: int) -> ClassIndex:
+        """The index of some features."""
+
+    @abstractmethod
+    def _model_needs(self, rows: Rows, labels: Labels, memory: int) -> dict[str, int]:
+        """The most bytes that what is learned will take, by what they are for."""
 
     @abstractmethod
     def _edges(self) -> int:
@@ -245,6 +311,7 @@ class OnlineClassifier(RankingClassifier):
         check_choice("shuffle", self.shuffle, (True, False))
         check_number("validation_fraction", self.validation_fraction, 0, 0.9)
         check_choice("negative", self.negative, ("ignore", "split"))
+        check_memory(self.memory)
 
     @abstractmethod
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
@@ -304,7 +371,9 @@ class OnlineClassifier(RankingClassifier):
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         self._state.index = None
         begin = time.perf_counter()
-        tally = self._learn(examples, first_pass)
+        tally = np.zeros(3)
+        for part in examples.parts():
+            tally += self._learn(part, first_pass)
         self.history_.append(
             {
                 "pass": number,

@@ -62,6 +62,9 @@ class OOZClassifier(IndexLearner):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Notes
     -----
@@ -95,6 +98,7 @@ class OOZClassifier(IndexLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.rate = rate
         self.margin = margin
@@ -110,6 +114,7 @@ class OOZClassifier(IndexLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -184,6 +189,9 @@ class OOZClassifier(IndexLearner):
         if self.variant == "ooz":
             return super()._edges()
         return 2 * int(np.count_nonzero(self._state.lists.heads["seen"]))
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        return n_classes if self.max_degree is None else self.max_degree + 1
 
     def _export(self) -> ClassIndex:
         if self.variant == "ooz":

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from abound.distribute import spans
 from abound.labels import MAX_IDS, Labels
 from abound.read.errors import FormatError
 from abound.read.formats import Vectors, as_csr
@@ -90,30 +89,12 @@ class DiskRows(Vectors, VerifiedRows):
         Vectors
             The next rows, in memory, with the same classes.
         """
-        for begin, end in row_spans(self.rows, entries):
+        for begin, end in self.rows.spans(entries):
             low, high = self.rows.indptr[begin], self.rows.indptr[end]
             part = self.rows.indices[low:high], self.rows.data[low:high]
             X = as_csr(self.rows.indptr[begin : end + 1] - low, part[0].copy(), part[1].copy(), self.rows.n_features)
             let_go(*part)
             yield Vectors(X, self.labels.take(np.arange(begin, end)), self.zero_based)
-
-
-def row_spans(rows: Rows, entries: int) -> list[tuple[int, int]]:
-    """Cut rows into spans of about so many entries.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    entries : int
-        Non-zeros of a span; a longer row is one by itself.
-
-    Returns
-    -------
-    list of (begin, end)
-        All rows, in order.
-    """
-    return spans(rows.indptr, 1 + int(rows.indptr[-1] - rows.indptr[0]) // max(1, entries))
 
 
 def is_disk_rows(path: str | os.PathLike[str]) -> bool:
@@ -208,7 +189,7 @@ def _verified_rows(stored: Stored, n_features: int) -> Rows:
     data = section.require("data", np.float32, (len(indices),))
     check_indptr(section.name_of("indptr"), indptr, len(indices))
     rows = Rows(frozen(indptr, np.int64), frozen(indices, np.int32), frozen(data, np.float32), n_features)
-    for begin, end in row_spans(rows, ENTRIES_AT_ONCE):
+    for begin, end in rows.spans(ENTRIES_AT_ONCE):
         low, high = rows.indptr[begin], rows.indptr[end]
         ids, values = rows.indices[low:high], rows.data[low:high]
         check_ids(section.name_of("indices"), ids, n_features)

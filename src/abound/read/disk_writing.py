@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.read.compression import Source
-from abound.read.disk_rows import CONTENT, ENTRIES_AT_ONCE, is_disk_rows, open_rows, row_spans
+from abound.read.disk_rows import CONTENT, ENTRIES_AT_ONCE, is_disk_rows, open_rows
 from abound.read.errors import FormatError
 from abound.read.formats import Vectors, as_csr, iter_vectors
 from abound.read.sniff import content_format, suffix_format
@@ -78,7 +78,7 @@ def write_rows(
     labels = check_labels(y, rows.n_rows)
 
     def chunks() -> Iterator[Vectors]:
-        for begin, end in row_spans(rows, ENTRIES_AT_ONCE):
+        for begin, end in rows.spans(ENTRIES_AT_ONCE):
             low, high = rows.indptr[begin], rows.indptr[end]
             indptr = rows.indptr[begin : end + 1] - low
             part = as_csr(indptr, rows.indices[low:high], rows.data[low:high], rows.n_features)

@@ -1,0 +1,114 @@
+"""The order in which rows on disk are learned when they are larger than the memory that learning may take.
+
+A random order over all rows would fetch every row from another place of the file. So the file is cut into blocks, a
+window takes some blocks from random places, and the rows of a window come in random order. Each block is read once a
+pass, from front to back, and leaves memory with its window. The order depends on the seed, the rows and the budget, and
+on nothing else.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from abound.scratch import is_mapped, let_go
+from abound.validation import IntArray, Rows
+
+BLOCKS = 16
+"""Blocks of a window: from so many places come the rows that are shuffled together."""
+
+WINDOW_SHARE = 8
+"""A window takes this part of the budget."""
+
+ALIGNED = 64
+"""Without shuffling windows end after a multiple of this many rows, so that batches of rows are what they are without."""
+
+
+def window_entries(rows: Rows, memory: int | None) -> int | None:
+    """Decide whether rows are taken in windows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    memory : int or None
+        The budget.
+
+    Returns
+    -------
+    int or None
+        Non-zeros of a window. None if the rows are in memory anyway, or fit into half of the budget: then they come in
+        the same order as ever.
+    """
+    if memory is None or not is_mapped(rows.data) or rows_bytes(rows) <= memory // 2:
+        return None
+    return max(1, memory // WINDOW_SHARE // 8)
+
+
+def rows_bytes(rows: Rows) -> int:
+    """Return the bytes of the rows' entries.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+
+    Returns
+    -------
+    int
+        Eight for each.
+    """
+    return 8 * int(rows.indptr[-1] - rows.indptr[0])
+
+
+def make_windows(rows: Rows, chosen: IntArray, entries: int, generator: np.random.Generator | None) -> list[IntArray]:
+    """Cut the rows of a pass into windows.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    chosen : int64 array
+        The rows of the pass.
+    entries : int
+        Non-zeros of a window.
+    generator : Generator or None
+        Shuffles blocks and rows; None keeps the order.
+
+    Returns
+    -------
+    list of int64 arrays
+        In the order to take them in.
+    """
+    if generator is None:
+        cuts = _cuts(rows, chosen, entries)
+        aligned = sorted({0, *(cut - cut % ALIGNED for cut in cuts[1:-1]), len(chosen)})
+        return [chosen[begin:end] for begin, end in pairwise(aligned)]
+    chosen = np.sort(chosen)
+    blocks = list(pairwise(_cuts(rows, chosen, max(1, entries // BLOCKS))))
+    order = generator.permutation(len(blocks)).tolist()
+    windows = []
+    for begin in range(0, len(blocks), BLOCKS):
+        taken = [blocks[block] for block in order[begin : begin + BLOCKS]]
+        windows.append(generator.permutation(np.concatenate([chosen[a:b] for a, b in taken])))
+    return windows
+
+
+def forget_rows(rows: Rows) -> None:
+    """Let the pages of mapped rows leave memory.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    """
+    let_go(rows.indices, rows.data)
+
+
+def _cuts(rows: Rows, chosen: IntArray, entries: int) -> list[int]:
+    """Places in the chosen rows between which there are about so many entries."""
+    ends = np.cumsum(rows.indptr[chosen + 1] - rows.indptr[chosen])
+    total = int(ends[-1]) if len(ends) else 0
+    inner = np.searchsorted(ends, np.arange(entries, total, entries, dtype=np.int64))
+    return sorted({0, *inner.tolist(), len(chosen)})
