@@ -142,7 +142,7 @@ def require_memory(memory: int, needs: Mapping[str, int], advice: str) -> None:
     total = in_use + sum(needs.values())
     if total <= memory:
         return
-    parts = [f"{shown_bytes(size)} for {what}" for what, size in needs.items() if size >= 10**6]
+    parts = [f"{shown_bytes(size)} for {what}" for what, size in needs.items() if 100 * size >= total]
     parts.append(f"{shown_bytes(in_use)} in use already")
     raise MemoryError(
         f"training would take about {shown_bytes(total)}: {', '.join(parts)}. "

@@ -59,6 +59,71 @@ def scratch_array(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     return np.frombuffer(mapped, dtype).reshape(shape)
 
 
+class Spill:
+    """An array that grows in a temporary file and is mapped once it is whole; the file has no name and leaves nothing.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Its type.
+    width : int, optional
+        Length of its rows if it has two dimensions.
+    folder : path, optional
+        Where the file is to be; by default the folder for temporary files.
+
+    Examples
+    --------
+    >>> spill = Spill(np.int32)
+    >>> spill.append(np.array([1, 2])), spill.append(np.array([3]))
+    (None, None)
+    >>> spill.mapped().tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(
+        self, dtype: npt.DTypeLike, width: int | None = None, folder: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._descriptor = -1
+        with tempfile.TemporaryFile(prefix=".abound-", dir=folder) as file:
+            self._descriptor = os.dup(file.fileno())
+        self.length = 0
+
+    def __del__(self) -> None:
+        self.close()
+
+    def append(self, piece: Array) -> None:
+        """Write a piece behind the others.
+
+        Parameters
+        ----------
+        piece : array
+            Converted to the type of the whole.
+        """
+        left = memoryview(np.ascontiguousarray(piece, self._dtype).reshape(-1).view(np.uint8).data)
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        self.length += len(piece)
+
+    def mapped(self) -> Array:
+        """Return the whole array, read-only; nothing can be appended any more."""
+        shape = (self.length,) if self._width is None else (self.length, self._width)
+        size = math.prod(shape) * self._dtype.itemsize
+        if size == 0:
+            self.close()
+            return np.zeros(shape, self._dtype)
+        mapped = mmap.mmap(self._descriptor, size, access=mmap.ACCESS_READ)
+        self.close()
+        return np.frombuffer(mapped, self._dtype).reshape(shape)
+
+    def close(self) -> None:
+        """Let go of the file; what was mapped stays."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 def is_mapped(array: Array) -> bool:
     """Tell whether an array is a view of a mapped file that can be let go of.
 

@@ -22,7 +22,7 @@ WINDOW_SHARE = 8
 """A window takes this part of the budget."""
 
 ALIGNED = 64
-"""Without shuffling windows end after a multiple of this many rows, so that batches of rows are what they are without."""
+"""Without shuffling windows end after a multiple of so many rows, so that batches are the same as without windows."""
 
 
 def window_entries(rows: Rows, memory: int | None) -> int | None:

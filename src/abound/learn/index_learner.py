@@ -30,7 +30,7 @@ from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_number
 
 BYTES_AN_EDGE, BYTES_A_LIST = 48, 112
-"""What an edge takes while its list moves to a roomier arena, in the old one and the new one; what a list has beside."""
+"""What an edge takes while the lists move to a roomier arena, in the old and the new one; what a list has beside."""
 
 
 @dataclass(slots=True, eq=False)

@@ -15,14 +15,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from abound.distribute import workers
+from abound.distribute import count_workers, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn._lanes import LANES
 from abound.learn.base import RankingClassifier
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
+from abound.learn.disk_gather import solver_rows_on_disk, stays_on_disk
 from abound.learn.index_parts import prefixed
 from abound.learn.label_tree_confusion import confusion_vectors
+from abound.learn.label_tree_disk import train_tree_on_disk, tree_needs
 from abound.learn.label_tree_nodes import Settings
 from abound.learn.label_tree_parts import leaf_index, path_contributions, pruned_trees, tree_from
 from abound.learn.label_tree_shape import (
@@ -36,6 +38,7 @@ from abound.learn.label_tree_training import train_tree
 from abound.learn.linear_rows import SolverRows, solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.row_views import add_constant
+from abound.memory import check_memory, require_memory
 from abound.rank.descend import LINKS, WALKS, descend
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
@@ -98,6 +101,9 @@ class LabelTreeClassifier(RankingClassifier):
         Seed of the order of the rows and of the clusters.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are too large for it stay there, with the same model.
 
     Attributes
     ----------
@@ -152,6 +158,7 @@ class LabelTreeClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.n_trees = n_trees
         self.tree = tree
@@ -170,6 +177,7 @@ class LabelTreeClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees and solve the problems of their nodes.
@@ -193,10 +201,12 @@ class LabelTreeClassifier(RankingClassifier):
         self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        memory = self._budget(rows, labels)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         generator = make_generator(self.random_state)
-        prepared = solver_rows(rows, weights, generator, self.bias)
+        given = rows, weights, generator, self.bias
+        prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
         costs = np.full(LANES, self.C, dtype=np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
@@ -205,9 +215,26 @@ class LabelTreeClassifier(RankingClassifier):
             self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
             shapes = [taxonomy_tree(self._class_tree)]
         else:
-            shapes = self._cluster(rows, labels, weights, prepared, own, generator)
-        self._take_over([train_tree(prepared, own, shape, settings, self.n_jobs) for shape in shapes])
+            shapes = self._cluster(rows, labels, weights, prepared, own, generator, memory)
+        self._take_over(
+            [
+                train_tree(prepared, own, shape, settings, self.n_jobs)
+                if memory is None
+                else train_tree_on_disk(prepared, own, shape, settings, self.n_jobs, memory)
+                for shape in shapes
+            ]
+        )
         return self._learn_decisions(X, labels, weights)
+
+    def _budget(self, rows: Rows, labels: Labels) -> int | None:
+        """The budget if the rows stay on disk, else None; refuses what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return None
+        spectral = isinstance(self.tree, str) and self.tree == "spectral"
+        advice = "use fewer threads or features" + (", or tree='kmeans'" if spectral else "")
+        require_memory(memory, tree_needs(rows, labels, memory, count_workers(self.n_jobs), spectral), advice)
+        return memory if stays_on_disk(rows, memory) else None
 
     @property
     def index_(self) -> ClassIndex:
@@ -240,6 +267,7 @@ class LabelTreeClassifier(RankingClassifier):
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
+        check_memory(self.memory)
 
     def _cluster(
         self,
@@ -249,10 +277,11 @@ class LabelTreeClassifier(RankingClassifier):
         prepared: SolverRows,
         own: Labels,
         generator: np.random.Generator,
+        memory: int | None,
     ) -> list[TreeShape]:
         """The shape of each tree, from clusters of classes."""
         if self.tree == "kmeans":
-            vectors = class_centroids(prepared, own)
+            vectors = class_centroids(prepared, own, memory)
         else:
             vectors = confusion_vectors(rows, labels, weights, self.C, self.validation_fraction, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)

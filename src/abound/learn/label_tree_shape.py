@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,7 +12,9 @@ from abound.distribute import spans
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as kernels
 from abound.learn.class_tree import ClassTree
+from abound.learn.disk_gather import gather_rows
 from abound.learn.linear_rows import SolverRows
+from abound.scratch import is_mapped, let_go, scratch_array
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
 ROUNDS = 10
@@ -21,6 +24,9 @@ SAMPLE = 2048
 STARTS = 2
 ROUNDS_AFTER = 2
 """In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
+
+VALUES_ON_DISK = 2_000_000
+"""Non-zeros in files that are read before they are let go of."""
 
 VALUES_A_CALL = 10_000_000
 """Non-zeros that one kernel call reads: a fraction of a second."""
@@ -88,7 +94,7 @@ class TreeShape(NamedTuple):
         return found
 
 
-def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
+def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None) -> Vectors:
     """Return the mean direction of each class's rows.
 
     Parameters
@@ -97,6 +103,8 @@ def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
         The rows, weighted.
     labels : Labels
         Of these rows, in their order.
+    memory : int or None
+        A budget: the rows are in files, and so shall be the centroids.
 
     Returns
     -------
@@ -107,20 +115,29 @@ def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
     owners = np.repeat(np.arange(rows.n_rows, dtype=np.int32), np.diff(labels.indptr))
     class_rows = owners[np.argsort(labels.ids, kind="stable")]
     class_indptr = np.concatenate(([0], np.cumsum(labels.counts)))
+    row_weights, at_once = rows.weights, VALUES_A_CALL
+    if memory is not None:
+        by_class = gather_rows(rows, class_rows.astype(np.int64), memory)
+        rows = rows._replace(indptr=by_class[0], indices=by_class[1], data=by_class[2])
+        row_weights = frozen(row_weights[class_rows], np.float32)
+        class_rows, at_once = np.arange(len(class_rows), dtype=np.int32), VALUES_ON_DISK
     counts = np.empty(n_classes, dtype=np.int64)
     nothing = np.full(n_features, -1, dtype=np.int64)
     given = rows.indptr, rows.indices, class_indptr, class_rows
     lengths = np.diff(rows.indptr)[class_rows]
     running = np.concatenate(([0], np.cumsum(lengths)))[class_indptr]
-    parts = spans(running, 1 + int(running[-1]) // VALUES_A_CALL)
+    parts = spans(running, 1 + int(running[-1]) // at_once)
     seen = nothing.copy()
     for part in parts:
         kernels.count_centroids(*given, *part, seen, counts)
+        let_go(rows.indices)
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
-    values = rows.data, rows.weights
+    make: Any = np.empty if memory is None else scratch_array
+    indices, data = make(int(indptr[-1]), np.int32), make(int(indptr[-1]), np.float32)
+    values = rows.data, row_weights
     for part in parts:
         kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
+        let_go(rows.indices, rows.data, indices, data)
     return Vectors(indptr, indices, data, n_features)
 
 
@@ -181,7 +198,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         best, largest = chosen, -np.inf
         for _ in range(STARTS):
             sample, few = chosen.copy(), chosen[generator.choice(SAMPLE, 2, replace=False)]
-            gain, _ = kernels.bisect(*vectors[:3], sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
+            gain, _ = halve(vectors, sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
             if gain > largest:
                 best, largest = sample, gain
         return best, cut, ROUNDS_AFTER
@@ -200,7 +217,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         rounds, least = n_rounds if n_rounds * cost <= VALUES_A_CALL else 1, -np.inf
         for _ in range(0, n_rounds, rounds):
             where = members, begin, cut, end, few, few_cut
-            gain, goes_on = kernels.bisect(*vectors[:3], *where, rounds, least, *scratch)
+            gain, goes_on = halve(vectors, *where, rounds, least, *scratch)
             if not goes_on:
                 break
             few, few_cut, least = members[begin:end].copy(), cut - begin, gain + kernels.GAIN
@@ -216,6 +233,71 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
             split(begin, end, width, cuts)
         bounds.append(np.array([*cuts, n_classes]))
     return nested_tree(members, bounds)
+
+
+def halve(
+    vectors: Vectors,
+    members: IdArray,
+    begin: int,
+    cut: int,
+    end: int,
+    few: IdArray,
+    few_cut: int,
+    n_rounds: int,
+    least: float,
+    sides: Float32Array,
+    seen: Any,
+    features: IdArray,
+    scores: Float32Array,
+) -> tuple[float, bool]:
+    """Part members into two clusters; see `kernels.bisect`, which is followed step by step if the vectors are in files.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        One a class.
+    members, begin, cut, end, few, few_cut, n_rounds, least, sides, seen, features, scores : object
+        As there.
+
+    Returns
+    -------
+    gain : float
+        The mean difference of the cosines.
+    goes_on : bool
+        Whether there may be more to gain.
+    """
+    arrays, clusters = vectors[:3], (sides, seen, features)
+    if not is_mapped(vectors.data):
+        where = members, begin, cut, end, few, few_cut, n_rounds, least
+        gain, goes_on = kernels.bisect(*arrays, *where, *clusters, scores)
+        return gain, goes_on
+
+    def parts(some: IdArray, first: int, last: int) -> Iterator[tuple[int, int]]:
+        lengths = vectors.indptr[some[first:last] + 1] - vectors.indptr[some[first:last]]
+        running = np.concatenate(([0], np.cumsum(lengths)))
+        for low, high in spans(running, 1 + int(running[-1]) // VALUES_ON_DISK):
+            yield first + low, first + high
+            let_go(vectors.indices, vectors.data)
+
+    def add(some: IdArray, first: int, middle: int, last: int) -> int:
+        n = 0
+        for low, high in parts(some, first, last):
+            n = kernels.add_sides(*arrays, some, low, middle, high, n, *clusters)
+        return n
+
+    n, gain = add(few, 0, few_cut, len(few)), least
+    for number in range(n_rounds):
+        scales = kernels.scale_sides(n, sides, features)
+        for low, high in parts(members, begin, end):
+            kernels.measure_members(*arrays, members, low, high, *scales, sides, scores[low - begin :])
+        kernels.clear_sides(n, *clusters)
+        gain = kernels.part_members(members, begin, cut, end, scores)
+        if gain <= least:
+            return gain, False
+        least = gain + kernels.GAIN
+        if number + 1 < n_rounds:
+            n = add(members, begin, cut, end)
+    return gain, True
 
 
 def nested_tree(members: IdArray, bounds: list[Any]) -> TreeShape:

@@ -39,12 +39,12 @@ def take_rows(rows: Rows, wanted: npt.NDArray[np.int64]) -> Rows:
     indptr = np.concatenate(([0], np.cumsum(rows.indptr[wanted + 1] - rows.indptr[wanted])))
     n_entries = int(indptr[-1])
     if not is_mapped(rows.data) or n_entries <= FEW_ENTRIES:
-        indices, data = _entries(rows, wanted, indptr)
+        indices, data = copy_entries(rows, wanted, indptr)
     else:
         indices, data = scratch_array(n_entries, np.int32), scratch_array(n_entries, np.float32)
         for begin, end in Rows(indptr, indices, data, rows.n_features).spans(ENTRIES_AT_ONCE):
             place = slice(indptr[begin], indptr[end])
-            indices[place], data[place] = _entries(rows, wanted[begin:end], indptr[begin : end + 1] - indptr[begin])
+            indices[place], data[place] = copy_entries(rows, wanted[begin:end], indptr[begin : end + 1] - indptr[begin])
             let_go(rows.indices, rows.data, indices[place], data[place])
     return Rows(frozen(indptr, np.int64), frozen(indices, np.int32), frozen(data, np.float32), rows.n_features)
 
@@ -167,7 +167,23 @@ def add_constant(rows: Rows, value: float) -> Rows:
     return Rows(frozen(indptr, np.int64), frozen(indices, np.int32), frozen(data, np.float32), rows.n_features + 1)
 
 
-def _entries(rows: Rows, wanted: IntArray, indptr: IntArray) -> tuple[IdArray, Float32Array]:
+def copy_entries(rows: Any, wanted: IntArray, indptr: IntArray) -> tuple[IdArray, Float32Array]:
+    """Copy the entries of some rows into memory.
+
+    Parameters
+    ----------
+    rows : Rows or SolverRows
+        All rows.
+    wanted : int64 array
+        Row numbers.
+    indptr : int64 array
+        Where the copies are to stand, from 0.
+
+    Returns
+    -------
+    indices, data : int32, float32 array
+        The copies.
+    """
     places = np.arange(indptr[-1]) + np.repeat(rows.indptr[wanted] - indptr[:-1], np.diff(indptr))
     return rows.indices[places], rows.data[places]
 

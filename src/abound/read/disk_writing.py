@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from abound.read.disk_rows import CONTENT, ENTRIES_AT_ONCE, is_disk_rows, open_r
 from abound.read.errors import FormatError
 from abound.read.formats import Vectors, as_csr, iter_vectors
 from abound.read.sniff import content_format, suffix_format
-from abound.scratch import let_go
+from abound.scratch import Spill, let_go
 from abound.store import pack_labels, pack_strings, save_arrays
 from abound.validation import as_rows, check_labels
 
@@ -25,25 +23,6 @@ Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 2**24
 """Text parsed at a time when a file is converted."""
-
-
-class _Pieces:
-    """An array that is written piece by piece into a file without a name, which cannot outlive the process."""
-
-    def __init__(self, stack: ExitStack, folder: Path, dtype: npt.DTypeLike) -> None:
-        self._file = stack.enter_context(tempfile.TemporaryFile(dir=folder, prefix=".abound-"))
-        self._dtype = np.dtype(dtype)
-        self.length = 0
-
-    def append(self, piece: Array) -> None:
-        self._file.write(np.ascontiguousarray(piece, self._dtype).data)
-        self.length += len(piece)
-
-    def mapped(self) -> Array:
-        self._file.flush()
-        if not self.length:
-            return np.empty(0, self._dtype)
-        return np.memmap(self._file, self._dtype, "r").view(np.ndarray)
 
 
 def write_rows(
@@ -119,36 +98,35 @@ def write_row_chunks(
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     types = {"rows/indptr": np.int64, "rows/indices": np.int32, "rows/data": np.float32}
     types |= {"labels/indptr": np.int64, "labels/ids": np.int32}
-    with ExitStack() as stack:
-        pieces = {name: _Pieces(stack, target.parent, dtype) for name, dtype in types.items()}
-        n_features, classes, kind, zero_based = 0, np.empty(0, object), "single", True
-        for name in ("rows/indptr", "labels/indptr"):
-            pieces[name].append(np.zeros(1, np.int64))
-        for chunk in chunks:
-            rows = as_rows(chunk.X)
-            _check_finite(path, rows.data, pieces["rows/indptr"].length - 1)
-            for name, array, base in (
-                ("rows/indptr", rows.indptr[1:], "rows/indices"),
-                ("labels/indptr", chunk.labels.indptr[1:], "labels/ids"),
-            ):
-                pieces[name].append(array + pieces[base].length)
-            pieces["rows/indices"].append(rows.indices)
-            pieces["rows/data"].append(rows.data)
-            pieces["labels/ids"].append(chunk.labels.ids)
-            n_features, zero_based = max(n_features, rows.n_features), chunk.zero_based
-            classes, kind = chunk.labels.classes, chunk.labels.kind
-        if sort_classes:
-            classes, pieces["labels/ids"] = _in_order(stack, target.parent, classes, pieces["labels/ids"])
-        arrays = {name: piece.mapped() for name, piece in pieces.items()}
-        packed, names = pack_labels(classes)
-        arrays |= {f"classes/{name}": array for name, array in packed.items()}
-        if feature_names is not None:
-            if len(feature_names) != n_features:
-                raise ValueError(f"there are {len(feature_names)} feature_names for {n_features} features")
-            arrays["features/bytes"], arrays["features/offsets"] = pack_strings(list(feature_names))
-        meta = {"content": CONTENT, "n_features": n_features, "kind": kind, "zero_based": zero_based, "classes": names}
-        save_arrays(path, arrays, meta)
-        return pieces["rows/indptr"].length - 1, n_features
+    pieces = {name: Spill(dtype, folder=target.parent) for name, dtype in types.items()}
+    n_features, classes, kind, zero_based = 0, np.empty(0, object), "single", True
+    for name in ("rows/indptr", "labels/indptr"):
+        pieces[name].append(np.zeros(1, np.int64))
+    for chunk in chunks:
+        rows = as_rows(chunk.X)
+        _check_finite(path, rows.data, pieces["rows/indptr"].length - 1)
+        for name, array, base in (
+            ("rows/indptr", rows.indptr[1:], "rows/indices"),
+            ("labels/indptr", chunk.labels.indptr[1:], "labels/ids"),
+        ):
+            pieces[name].append(array + pieces[base].length)
+        pieces["rows/indices"].append(rows.indices)
+        pieces["rows/data"].append(rows.data)
+        pieces["labels/ids"].append(chunk.labels.ids)
+        n_features, zero_based = max(n_features, rows.n_features), chunk.zero_based
+        classes, kind = chunk.labels.classes, chunk.labels.kind
+    if sort_classes:
+        classes, pieces["labels/ids"] = _in_order(target.parent, classes, pieces["labels/ids"])
+    arrays = {name: piece.mapped() for name, piece in pieces.items()}
+    packed, names = pack_labels(classes)
+    arrays |= {f"classes/{name}": array for name, array in packed.items()}
+    if feature_names is not None:
+        if len(feature_names) != n_features:
+            raise ValueError(f"there are {len(feature_names)} feature_names for {n_features} features")
+        arrays["features/bytes"], arrays["features/offsets"] = pack_strings(list(feature_names))
+    meta = {"content": CONTENT, "n_features": n_features, "kind": kind, "zero_based": zero_based, "classes": names}
+    save_arrays(path, arrays, meta)
+    return len(arrays["rows/indptr"]) - 1, n_features
 
 
 def convert_rows(
@@ -211,14 +189,12 @@ def convert_rows(
         return write_row_chunks(path, chunks)
 
 
-def _in_order(
-    stack: ExitStack, folder: Path, classes: npt.NDArray[Any], ids: _Pieces
-) -> tuple[npt.NDArray[Any], _Pieces]:
+def _in_order(folder: Path, classes: npt.NDArray[Any], ids: Spill) -> tuple[npt.NDArray[Any], Spill]:
     """Number classes by their sorted names."""
     order = np.array(sorted(range(len(classes)), key=classes.tolist().__getitem__), dtype=np.int64)
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    renumbered, given = _Pieces(stack, folder, np.int32), ids.mapped()
+    renumbered, given = Spill(np.int32, folder=folder), ids.mapped()
     for begin in range(0, len(given), ENTRIES_AT_ONCE):
         part = given[begin : begin + ENTRIES_AT_ONCE]
         renumbered.append(place[part])
