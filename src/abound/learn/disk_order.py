@@ -25,6 +25,13 @@ ALIGNED = 64
 """Without shuffling windows end after a multiple of so many rows, so that batches are the same as without windows."""
 
 
+BYTES_A_ROW = 64
+"""What order, labels and weights of a row take."""
+
+ADVICE = "use fewer features (a larger min_df of the vectoriser) or fewer classes"
+"""What else to do about a model that does not fit."""
+
+
 def window_entries(rows: Rows, memory: int | None) -> int | None:
     """Decide whether rows are taken in windows.
 
@@ -60,6 +67,34 @@ def rows_bytes(rows: Rows) -> int:
         Eight for each.
     """
     return 8 * int(rows.indptr[-1] - rows.indptr[0])
+
+
+def online_needs(rows: Rows, model: dict[str, int], memory: int, twice: bool) -> dict[str, int]:
+    """Estimate what an online learner takes at most.
+
+    Parameters
+    ----------
+    rows : Rows
+        What it learns from.
+    model : dict
+        The most bytes that what is learned takes, by what they are for.
+    memory : int
+        The budget.
+    twice : bool
+        Whether a copy of the learner is trained, to learn decisions from, while the learner is there.
+
+    Returns
+    -------
+    dict
+        Bytes, by what they are for.
+    """
+    entries = window_entries(rows, memory)
+    resident = rows_bytes(rows) if is_mapped(rows.data) else 0
+    needs = {
+        "the rows under way": resident if entries is None else 10 * entries,
+        "their order and labels": BYTES_A_ROW * rows.n_rows,
+    }
+    return needs | {what: (1 + twice) * size for what, size in model.items()}
 
 
 def make_windows(rows: Rows, chosen: IntArray, entries: int, generator: np.random.Generator | None) -> list[IntArray]:

@@ -23,7 +23,6 @@ from abound.learn._edge_lists import (
     room_needed,
 )
 from abound.learn._online_kernels import UNTOUCHED
-from abound.learn.disk_order import WINDOW_SHARE
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.row_views import change_values, feature_counts
 from abound.store import Section
@@ -141,7 +140,8 @@ class IndexLearner(OnlineClassifier):
         limit = min(labels.n_classes, self._edges_a_feature(labels.n_classes))
         edges = n_views * int(np.minimum(feature_counts(rows) * most_labels, limit).sum())
         lists = BYTES_AN_EDGE * edges + BYTES_A_LIST * n_views * rows.n_features
-        return {"the lists of the features": lists + 16 * labels.n_classes, "exporting them": memory // WINDOW_SHARE}
+        # Exporting takes as much again as the rows under way, which have gone by then.
+        return {"the lists of the features": lists + 16 * labels.n_classes}
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
         """Edges that become one add up; what a dropped class held has leaked."""

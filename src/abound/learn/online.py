@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +16,11 @@ from abound.distribute import spans
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
-from abound.learn.disk_order import WINDOW_SHARE, forget_rows, make_windows, rows_bytes, window_entries
+from abound.learn.disk_order import ADVICE, WINDOW_SHARE, make_windows, online_needs, window_entries
 from abound.learn.index_parts import joined_index
+from abound.learn.online_parts import Examples as Examples
+from abound.learn.online_parts import FrozenState as FrozenState
+from abound.learn.online_parts import OnlineState as OnlineState
 from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
@@ -25,10 +28,8 @@ from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.memory import check_memory, require_memory
 from abound.progress import track
-from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import (
-    Float32Array,
     Float64Array,
     IdArray,
     IntArray,
@@ -44,52 +45,8 @@ from abound.validation import (
 LONGEST_HISTORY = 1000
 """Entries that the history keeps when learning goes on and on."""
 
-BYTES_A_ROW = 64
-"""What order, labels and weights of a row take."""
-
-MEMORY_ADVICE = "use fewer features (a larger min_df of the vectoriser), or rows with fewer classes"
-"""What to do about a model that does not fit."""
-
 LONG_RUN = 100
 """Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
-
-
-@dataclass(slots=True, eq=False)
-class Examples:
-    """What a learner learns from: rows, their labels as ids, their weights, and the order to take them in."""
-
-    rows: Rows
-    labels: Labels
-    weights: Float32Array
-    order: IntArray
-    windows: list[IntArray] | None = None
-    """The order cut into parts, each of which is let go of once it is learned; None for rows that stay in memory."""
-
-    def parts(self) -> Iterator[Examples]:
-        """Yield the windows one after another, all examples if there are none."""
-        if self.windows is None:
-            yield self
-            return
-        for order in self.windows:
-            yield replace(self, order=order, windows=None)
-            forget_rows(self.rows)
-
-
-@dataclass(slots=True, eq=False)
-class OnlineState:
-    """What a learner has learned so far. ``index`` is what it last exported, None once it has learned more."""
-
-    n_features: int
-    n_classes: int
-    index: ClassIndex | None
-
-
-@dataclass(slots=True, eq=False)
-class FrozenState(OnlineState):
-    """A state as a model file holds it: enough to rank, thawed when more is to be learned."""
-
-    n_edges: int
-    arrays: Section
 
 
 class OnlineClassifier(RankingClassifier):
@@ -183,17 +140,8 @@ class OnlineClassifier(RankingClassifier):
         memory = check_memory(self.memory)
         if memory is None:
             return
-        entries = window_entries(rows, memory)
-        resident = rows_bytes(rows) if is_mapped(rows.data) else 0
-        needs = {
-            "the rows under way": resident if entries is None else 10 * entries,
-            "their order and labels": BYTES_A_ROW * rows.n_rows,
-        }
-        model = self._model_needs(rows, labels, memory)
-        if not self._is_part and (self.calibrate is not None or (self.cut is not None and labels.kind != "single")):
-            # A copy of the learner is trained to choose them, while the learner is there.
-            model = {what: 2 * size for what, size in model.items()}
-        require_memory(memory, needs | model, MEMORY_ADVICE)
+        twice = not self._is_part and (self.calibrate is not None or (self.cut is not None and labels.kind != "single"))
+        require_memory(memory, online_needs(rows, self._model_needs(rows, labels, memory), memory, twice), ADVICE)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.

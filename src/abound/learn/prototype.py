@@ -292,11 +292,11 @@ class PrototypeLearner(OnlineClassifier):
         averages = 3 * memory // BOOK_SHARE if self.average else 0
         if self.average and not is_mapped(rows.data):
             averages += 36 * int(degrees.sum()) + 8 * int(rows.indptr[-1])
+        exporting = memory // WINDOW_SHARE + (24 * int(degrees.sum()) if self.keep is not None else 0)
         return {
             "the weights": weights + 40 * rows.n_features,
-            "averaging them": averages,
+            "averaging or exporting them": max(averages, exporting),
             "a batch": batch,
-            "exporting them": memory // WINDOW_SHARE + (24 * int(degrees.sum()) if self.keep is not None else 0),
         }
 
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
