@@ -32,7 +32,7 @@ from abound.memory import kernel_figure, parse_bytes
 from abound.read import Vectors, open_rows, write_row_chunks
 from record import Recorder
 
-N_FEATURES, N_CLASSES, A_ROW, CHUNK = 20_000, 1_000, 300, 10_000
+N_FEATURES, N_CLASSES, A_ROW, CHUNK = 20_000, 500, 300, 10_000
 TEST_ROWS = 20_000
 LEARNERS: dict[str, dict[str, Any]] = {"ff": {}, "pa": {"passes": 2}, "label-tree": {}}
 

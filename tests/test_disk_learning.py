@@ -22,7 +22,7 @@ from abound import (
 )
 from abound.learn.disk_gather import gather_rows
 from abound.learn.disk_order import BLOCKS, make_windows, window_entries
-from abound.learn.disk_sums import added_on_disk
+from abound.learn.disk_sums import add_to_sums
 from abound.learn.row_views import add_constant, ignore_negative, split_negative, take_rows
 from abound.memory import check_memory
 from abound.read import open_rows, write_rows
@@ -262,15 +262,19 @@ def test_rows_are_gathered_in_any_order(seed, n_rows, n_wanted, memory):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**31), st.integers(1, 20), st.integers(1, 20))
-def test_sums_on_disk_are_sums(seed, n, m):
+@given(st.integers(0, 2**31), st.integers(1, 20), st.integers(1, 20), st.integers(1, 5000), st.booleans())
+def test_sums_on_disk_are_sums(seed, n_rows, width, n_bytes, dense):
     rng = np.random.default_rng(seed)
-    parts = [sp.random_array((n, m), density=0.3, rng=rng, format="csr") for _ in range(3)]
+    rows = random_rows(rng, n_rows, 15)
+    X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(n_rows, 15))
+    parts = [sp.random_array((n_rows, width), density=0.3, rng=rng, format="csr") for _ in range(3)]
     total = None
-    for part in parts:
-        total = added_on_disk(total, part)
-    assert np.allclose(total.toarray(), sum(part.toarray() for part in parts))
-    assert total.shape == (n, m)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("abound.learn.disk_sums.MOST_READINGS", 64 if dense else 0)
+        for part in parts:
+            total = add_to_sums(total, rows, part, n_bytes)
+    assert np.allclose(total.toarray(), X.T.toarray() @ sum(part.toarray() for part in parts))
+    assert total.shape == (15, width)
 
 
 def test_views_of_mapped_rows_are_mapped_and_the_same(tmp_path, monkeypatch):

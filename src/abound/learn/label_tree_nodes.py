@@ -18,6 +18,9 @@ from abound.validation import Float32Array, Float64Array, IdArray, IntArray
 BACKGROUND_FROM = 3
 """Blocks of a node from which it pays to solve what they share first."""
 
+ROWS_ON_DISK = 1000
+"""Rows from all over a file that are read before it is let go of."""
+
 VALUES_A_CALL = 10_000_000
 """Non-zeros of a large node that one kernel call reads: a fraction of a second."""
 
@@ -172,9 +175,13 @@ def solve_large_node(
         kernels.begin_sweeps(n_rows, room)
 
     def solve() -> None:
-        while not kernels.take_sweeps(*how, room):
+        """Take sweeps; those after the first meet few rows, and around each the system maps more of a file."""
+        done = False
+        while not done:
+            first = on_disk and room.state[kernels.SWEEPS] == 0
+            left = min(step, n_rows - int(room.state[kernels.AT])) if first else ROWS_ON_DISK if on_disk else step
+            done = kernels.take_sweeps(*how, left, room)
             forget()
-        forget()
 
     for span in spans:
         known = n_features, place, room.features
@@ -185,7 +192,7 @@ def solve_large_node(
         kernels.copy_rows(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, *span, room)
         forget()
     kernels.name_features(n_features, rows.features, room)
-    how = settings.costs, settings.loss, settings.tol, settings.max_sweeps, n_rows, step
+    how = settings.costs, settings.loss, settings.tol, settings.max_sweeps, n_rows
     n_blocks = -(-int(n_children[node]) // LANES)
     kernels.begin_at_zero(n_rows, n_features, room)
     if n_blocks >= BACKGROUND_FROM:

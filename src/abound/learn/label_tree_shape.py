@@ -14,6 +14,7 @@ from abound.learn import _label_tree_clustering as kernels
 from abound.learn.class_tree import ClassTree
 from abound.learn.disk_gather import gather_rows
 from abound.learn.linear_rows import SolverRows
+from abound.learn.row_views import ENTRIES_A_ROW
 from abound.scratch import is_mapped, let_go, scratch_array
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
@@ -274,7 +275,7 @@ def halve(
 
     def parts(some: IdArray, first: int, last: int) -> Iterator[tuple[int, int]]:
         lengths = vectors.indptr[some[first:last] + 1] - vectors.indptr[some[first:last]]
-        running = np.concatenate(([0], np.cumsum(lengths)))
+        running = np.concatenate(([0], np.cumsum(lengths + ENTRIES_A_ROW)))
         for low, high in spans(running, 1 + int(running[-1]) // VALUES_ON_DISK):
             yield first + low, first + high
             let_go(vectors.indices, vectors.data)

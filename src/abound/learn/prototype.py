@@ -29,7 +29,7 @@ from abound.learn._prototype_lists import (
 )
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_order import WINDOW_SHARE
-from abound.learn.disk_sums import added_on_disk, products_by_part
+from abound.learn.disk_sums import add_to_sums
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, make_batch, repeated_rows
 from abound.learn.row_views import feature_counts
@@ -77,8 +77,7 @@ class PrototypeState(OnlineState):
         """Add what the book holds of these rows; with a budget for rows on disk, part by part and in a file."""
         if self.book.rows and memory is not None and is_mapped(rows.data):
             by_row = self.book.take_all(rows.n_rows, self.lists.dense.shape[1])
-            for product in products_by_part(rows, by_row, memory // BOOK_SHARE):
-                self.sums = added_on_disk(self.sums, product)
+            self.sums = add_to_sums(self.sums, rows, by_row, memory // BOOK_SHARE)
         elif self.book.rows:
             sums = self.book.sums(rows, self.lists.dense.shape[1])
             self.sums = sums if self.sums is None else (self.sums + sums).tocsr()

@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abound.distribute import spans
 from abound.scratch import is_mapped, let_go, scratch_array
 from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
 
 ENTRIES_AT_ONCE = 2**20
 """Entries of mapped rows that are looked at before they are let go of."""
+
+ENTRIES_A_ROW = 2**10
+"""What a row counts for more than its entries when rows from all over a file are read."""
 
 FEW_ENTRIES = 2**22
 """So many entries of mapped rows are copied into memory."""
@@ -38,11 +42,14 @@ def take_rows(rows: Rows, wanted: npt.NDArray[np.int64]) -> Rows:
     """
     indptr = np.concatenate(([0], np.cumsum(rows.indptr[wanted + 1] - rows.indptr[wanted])))
     n_entries = int(indptr[-1])
-    if not is_mapped(rows.data) or n_entries <= FEW_ENTRIES:
+    if not is_mapped(rows.data):
         indices, data = copy_entries(rows, wanted, indptr)
     else:
-        indices, data = scratch_array(n_entries, np.int32), scratch_array(n_entries, np.float32)
-        for begin, end in Rows(indptr, indices, data, rows.n_features).spans(ENTRIES_AT_ONCE):
+        make: Any = np.empty if n_entries <= FEW_ENTRIES else scratch_array
+        indices, data = make(n_entries, np.int32), make(n_entries, np.float32)
+        # The system maps more of a file than is asked for, so that few rows count as many entries.
+        costs = indptr + ENTRIES_A_ROW * np.arange(len(indptr))
+        for begin, end in spans(costs, 1 + int(costs[-1]) // ENTRIES_AT_ONCE):
             place = slice(indptr[begin], indptr[end])
             indices[place], data[place] = copy_entries(rows, wanted[begin:end], indptr[begin : end + 1] - indptr[begin])
             let_go(rows.indices, rows.data, indices[place], data[place])
