@@ -13,6 +13,7 @@ import abound
 from abound import (
     EMAClassifier,
     FeatureFocusClassifier,
+    IndependentClassifier,
     LabelTreeClassifier,
     MMPClassifier,
     OOZClassifier,
@@ -53,7 +54,7 @@ def task(tmp_path_factory):
 @pytest.fixture
 def any_size(monkeypatch):
     """Let budgets be smaller than what Python itself takes."""
-    for module in ("online", "label_tree"):
+    for module in ("online", "label_tree", "independent"):
         monkeypatch.setattr(f"abound.learn.{module}.require_memory", lambda *given: None)
 
 
@@ -117,6 +118,24 @@ def test_windows_in_the_same_order_give_the_same_model(task, learner, any_size):
     assert window_entries(disk.rows, BUDGET) is not None
     assert same_model(whole, windowed)
     assert [entry["online_R1"] for entry in whole.history_] == [entry["online_R1"] for entry in windowed.history_]
+
+
+@pytest.mark.parametrize("settings", [{}, {"threshold": 0.05}, {"counts": "stream"}, {"negative": "split"}], ids=str)
+def test_probabilities_are_counted_the_same_from_disk(task, settings, any_size):
+    X, disk, y, *_ = task
+    usual = IndependentClassifier(**settings).fit(X, y, np.arange(1500) % 3)
+    given = disk.labels, np.arange(1500) % 3
+    from_disk = IndependentClassifier(**settings, memory=10 * BUDGET).fit(disk, *given)
+    assert same_model(usual, from_disk)
+    assert usual.threshold_ == from_disk.threshold_
+
+
+def test_more_rows_are_learned_from_disk_in_their_order(task, any_size):
+    X, disk, y, *_ = task
+    usual, windowed = FeatureFocusClassifier(), FeatureFocusClassifier(memory=BUDGET)
+    for learner, rows in ((usual, X), (windowed, disk)):
+        learner.partial_fit(X[:5], y[:5]).partial_fit(rows, y)
+    assert same_model(usual, windowed)
 
 
 @pytest.mark.parametrize("learner", [PAClassifier(passes=2), MMPClassifier(passes=1)], ids=str)
@@ -214,6 +233,11 @@ def test_the_estimate_grows_with_the_model(task, monkeypatch):
     with pytest.raises(MemoryError, match="for the weights"):
         PAClassifier(memory=500_000).fit(disk, disk.labels)
     PAClassifier(memory=30_000_000).fit(disk, disk.labels)
+
+
+def test_a_committee_of_perceptrons_has_no_budget():
+    with pytest.raises(ValueError, match="members of a committee"):
+        PerceptronClassifier(n_members=3, memory="4GB").fit([[1.0], [2.0]], ["a", "b"])
 
 
 @pytest.mark.parametrize("memory", ["much", "0", -1, 0, 2.5, True])

@@ -19,7 +19,7 @@ from abound.distribute import spans
 from abound.learn._sum_kernels import add_changes
 from abound.learn.row_views import take_rows
 from abound.scratch import Spill, let_go
-from abound.validation import IntArray, Rows
+from abound.validation import Float64Array, IntArray, Rows
 
 ENTRIES_AT_ONCE = 2**20
 """Entries of rows that are read, and of sums that are merged, at a time."""
@@ -50,10 +50,11 @@ def add_to_sums(sums: Any, rows: Rows, by_row: Any, n_bytes: int) -> Any:
     csr_array of shape (n_features, width)
         The new sums, in files.
     """
-    at_once = max(1, n_bytes // (16 * by_row.shape[1]))
-    cuts = [*range(0, rows.n_features, at_once), rows.n_features]
+    cuts = dense_cuts(rows.n_features, by_row.shape[1], n_bytes)
     if len(cuts) - 1 <= MOST_READINGS:
-        return _merged(sums, by_row.shape[1], ((*span, _dense_sums(rows, by_row, *span)) for span in pairwise(cuts)))
+        return _merged(
+            sums, by_row.shape[1], ((*span, sp.csr_array(dense_sums(rows, by_row, *span))) for span in pairwise(cuts))
+        )
     for product in products_by_part(rows, by_row, n_bytes):
         most = product.nnz + (0 if sums is None else sums.nnz)
         together = product.indptr.astype(np.int64) + (0 if sums is None else sums.indptr)
@@ -91,14 +92,47 @@ def products_by_part(rows: Rows, by_row: Any, n_bytes: int) -> Iterator[Any]:
         yield product
 
 
-def _dense_sums(rows: Rows, by_row: Any, first: int, last: int) -> Any:
-    """The sums of some features, in which each row adds after those before it."""
+def dense_cuts(n_features: int, width: int, n_bytes: int) -> list[int]:
+    """Cut features into spans whose dense sums fit.
+
+    Parameters
+    ----------
+    n_features, width : int
+        The shape of all sums.
+    n_bytes : int
+        What may be in memory at a time.
+
+    Returns
+    -------
+    list of int
+        Where spans begin, and the end.
+    """
+    return [*range(0, n_features, max(1, n_bytes // (16 * width))), n_features]
+
+
+def dense_sums(rows: Rows, by_row: Any, first: int, last: int) -> Float64Array:
+    """Return the product of some features' columns, transposed, with numbers for each row.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows, on disk.
+    by_row : csr_array of shape (n_rows, width)
+        The numbers.
+    first, last : int
+        The features.
+
+    Returns
+    -------
+    float64 array of shape (last - first, width)
+        Each row is added after those before it.
+    """
     sums = np.zeros((last - first, by_row.shape[1]))
     changes = by_row.indptr.astype(np.int64), by_row.indices, by_row.data
     for begin, end in rows.spans(ENTRIES_AT_ONCE):
         add_changes(rows.indptr, rows.indices, rows.data, begin, end, *changes, first, last, sums)
         let_go(rows.indices, rows.data)
-    return sp.csr_array(sums)
+    return sums
 
 
 def _merged(sums: Any, width: int, parts: Iterable[tuple[int, int, Any]]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
-from abound.scratch import let_go, scratch_array
+from abound.scratch import Spill
 from abound.store import Section
 from abound.validation import Rows, frozen
 
@@ -155,34 +155,31 @@ def contributions(
     return parts
 
 
-def joined_index(parts: Iterable[ClassIndex], most_edges: int) -> ClassIndex:
-    """Put indexes of consecutive features together, in a temporary file: they may be large together.
+def joined_index(parts: Iterable[ClassIndex]) -> ClassIndex:
+    """Put indexes of consecutive features together, in temporary files: they may be large together.
 
     Parameters
     ----------
     parts : iterable of ClassIndex
         With the same classes, in the order of their features; one at a time is in memory.
-    most_edges : int
-        They have no more edges together.
 
     Returns
     -------
     ClassIndex
         Over all features.
     """
-    classes, weights = scratch_array(most_edges, np.int32), scratch_array(most_edges, np.float32)
-    degrees, offsets, end, n_classes = [], [], 0, 0
+    classes, weights = Spill(np.int32), Spill(np.float32)
+    degrees, offsets, n_classes = [], [], 0
     for part in parts:
-        place = slice(end, end + part.n_edges)
-        classes[place], weights[place] = part.classes, part.weights
-        let_go(classes[place], weights[place])
+        classes.append(part.classes)
+        weights.append(part.weights)
         degrees.append(part.degrees)
         offsets += [] if part.offset is None else [part.offset]
-        end, n_classes = place.stop, part.n_classes
+        n_classes = part.n_classes
     return ClassIndex(
         frozen(np.concatenate(([0], np.cumsum(np.concatenate(degrees)))), np.int64),
-        frozen(classes[:end], np.int32),
-        frozen(weights[:end], np.float32),
+        frozen(classes.mapped(), np.int32),
+        frozen(weights.mapped(), np.float32),
         n_classes,
         frozen(np.concatenate(offsets), np.float32) if offsets else None,
     )

@@ -116,7 +116,8 @@ class OnlineClassifier(RankingClassifier):
         with track(f"train {self.learner}", self.passes) as progress:
             for number in range(1, self.passes + 1):
                 chosen = self._sample(training, labels, number, generator)
-                self._pass(number, self._ordered(examples, chosen, generator), number == 1)
+                ordered = self._ordered(examples, chosen, generator if self.shuffle else None)
+                self._pass(number, ordered, number == 1)
                 if len(validation):
                     self._settle(rows)
                     self._validate(rows, labels, validation)
@@ -127,13 +128,12 @@ class OnlineClassifier(RankingClassifier):
                 if self._is_enough():
                     break
 
-    def _ordered(self, examples: Examples, chosen: IntArray, generator: np.random.Generator) -> Examples:
+    def _ordered(self, examples: Examples, chosen: IntArray, generator: np.random.Generator | None) -> Examples:
         """The rows of a pass in the order to take them in; see `abound.learn.disk_order` for rows on disk."""
         entries = window_entries(examples.rows, check_memory(self.memory))
         if entries is None:
-            return replace(examples, order=generator.permutation(chosen) if self.shuffle else chosen)
-        windows = make_windows(examples.rows, chosen, entries, generator if self.shuffle else None)
-        return replace(examples, order=chosen, windows=windows)
+            return replace(examples, order=chosen if generator is None else generator.permutation(chosen))
+        return replace(examples, order=chosen, windows=make_windows(examples.rows, chosen, entries, generator))
 
     def _check_needs(self, rows: Rows, labels: Labels) -> None:
         """Refuse, before anything is done, what ``memory`` does not allow."""
@@ -181,7 +181,7 @@ class OnlineClassifier(RankingClassifier):
         order = np.arange(rows.n_rows, dtype=np.int64)
         number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
         try:
-            self._pass(number, Examples(rows, labels, weights, order), True)
+            self._pass(number, self._ordered(Examples(rows, labels, weights, order), order, None), True)
         finally:
             self._settle(rows)
         del self.history_[:-LONGEST_HISTORY]
@@ -224,7 +224,7 @@ class OnlineClassifier(RankingClassifier):
         if memory is None or 64 * n_edges <= memory // WINDOW_SHARE:
             return self._export_part(0, len(degrees))
         cuts = spans(np.concatenate(([0], np.cumsum(degrees))), -(-64 * WINDOW_SHARE * n_edges // memory))
-        return joined_index((self._export_part(begin, end) for begin, end in cuts), n_edges)
+        return joined_index(self._export_part(begin, end) for begin, end in cuts)
 
     @abstractmethod
     def _degrees(self) -> IntArray:

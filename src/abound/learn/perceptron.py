@@ -177,6 +177,8 @@ class PerceptronClassifier(PrototypeLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("n_members", self.n_members, 1, whole=True)
+        if self.n_members > 1 and self.memory is not None:
+            raise ValueError(f"memory={self.memory!r}: the members of a committee are in memory together; set None")
         check_choice("init", self.init, ("zero", "random"))
         check_number("rate", self.rate, 0, above=True)
 

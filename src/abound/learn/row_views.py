@@ -115,7 +115,12 @@ def change_values(rows: Rows, change: Callable[[Float32Array], npt.NDArray[Any]]
     """
     if not is_mapped(rows.data):
         return rows._replace(data=frozen(change(rows.data), np.float32))
-    return _rewritten(rows, lambda part: (part.indices, change(part.data)), rows.n_features)
+    data = scratch_array(len(rows.data), np.float32)
+    for begin in range(0, len(data), ENTRIES_AT_ONCE):
+        part, changed = rows.data[begin : begin + ENTRIES_AT_ONCE], data[begin : begin + ENTRIES_AT_ONCE]
+        changed[:] = change(part)
+        let_go(part, changed)
+    return rows._replace(data=frozen(data, np.float32))
 
 
 def split_negative(rows: Rows) -> Rows:
