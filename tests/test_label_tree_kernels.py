@@ -15,15 +15,13 @@ from abound.distribute import Serial
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
+from abound.learn.label_tree_centroids import Vectors, class_centroids, some_features
 from abound.learn.label_tree_confusion import spectral_vectors
 from abound.learn.label_tree_nodes import Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import (
-    Vectors,
-    class_centroids,
     cluster_tree,
     level_widths,
     nested_tree,
-    some_features,
 )
 from abound.learn.label_tree_training import lay_out_slots, list_pairs, plan_tasks, train_tree
 from abound.learn.linear_rows import lane_array, solver_rows
@@ -60,7 +58,7 @@ def test_centroids_equal_their_twin(X: Any, data: Any) -> None:
     own = as_labels(labels, 5).take(rows.order)
     for step in (10_000_000, 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("abound.learn.label_tree_shape.VALUES_A_CALL", step)
+            patch.setattr("abound.learn.label_tree_centroids.VALUES_A_CALL", step)
             found = np.zeros((5, X.shape[1]))
             found[:, rows.features] = dense_of(class_centroids(rows, own))
         expected = naive.centroids(X.toarray().astype(np.float64), weights, labels, 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from abound.distribute import spans
 from abound.labels import MAX_IDS, Labels, encode
 
 Float32Array = npt.NDArray[np.float32]
@@ -50,6 +51,37 @@ class Rows(NamedTuple):
             A view; its ``indptr`` still points into the whole arrays.
         """
         return Rows(self.indptr[begin : end + 1], self.indices, self.data, self.n_features)
+
+    def spans(self, entries: int) -> list[tuple[int, int]]:
+        """Cut the rows into spans of about so many entries.
+
+        Parameters
+        ----------
+        entries : int
+            Non-zeros of a span; a longer row is one by itself.
+
+        Returns
+        -------
+        list of (begin, end)
+            All rows, in order.
+        """
+        return spans(self.indptr, 1 + int(self.indptr[-1] - self.indptr[0]) // max(1, entries))
+
+
+class VerifiedRows:
+    """Rows that were verified where they were read, such as those of a mapped file: the gate takes them as they are.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    feature_names : sequence of str or None
+        The name of each feature.
+    """
+
+    def __init__(self, rows: Rows, feature_names: Sequence[str] | None = None) -> None:
+        self.rows = rows
+        self.feature_names = feature_names
 
 
 def frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
@@ -121,10 +153,32 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, may_widen: bool = False) 
     if may_widen and not reset:
         width = getattr(X, "shape", (0, 0))
         reset = len(width) == 2 and width[1] > estimator.n_features_in_
+    if isinstance(X, VerifiedRows):
+        return _verified(estimator, X, reset)
     checked = validate_data(
         estimator, X, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True, reset=reset
     )
     return as_rows(checked)
+
+
+def _verified(estimator: Any, X: VerifiedRows, reset: bool) -> Rows:
+    """Do for verified rows what `validate_data` does: compare or take over the number and names of the features."""
+    n_features = X.rows.n_features
+    if X.rows.n_rows == 0 or n_features == 0:
+        raise ValueError(
+            f"Found array with {X.rows.n_rows} row(s) and {n_features} feature(s), a minimum of 1 is required."
+        )
+    if reset:
+        estimator.n_features_in_ = n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            estimator.feature_names_in_ = np.array(list(X.feature_names), dtype=object)
+    elif n_features != estimator.n_features_in_:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"X has {n_features} features, but {name} is expecting {estimator.n_features_in_} features as input."
+        )
+    return X.rows
 
 
 def check_labels(y: Any, n_rows: int, known: npt.NDArray[Any] | None = None) -> Labels:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-KILOBYTE = 1024
+from abound.memory import KILOBYTE, kernel_figure
+
 USABLE = 0.9
 """Part of the free memory that one experiment may take unless told otherwise."""
 
@@ -19,7 +19,7 @@ def peak_memory() -> int | None:
         None where the system does not tell.
     """
     # The system's own counter, as `getrusage` gives it, begins with what the parent process had.
-    found = _line("/proc/self/status", "VmHWM")
+    found = kernel_figure("/proc/self/status", "VmHWM")
     if found is not None:
         return found
     try:
@@ -38,7 +38,7 @@ def usable_memory() -> int | None:
     int or None
         None where the system does not tell what is free.
     """
-    free = _line("/proc/meminfo", "MemAvailable")
+    free = kernel_figure("/proc/meminfo", "MemAvailable")
     return None if free is None else int(free * USABLE)
 
 
@@ -58,14 +58,3 @@ def limit_memory(n_bytes: int | None) -> None:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (n_bytes if hard < 0 else min(n_bytes, hard), hard))
-
-
-def _line(file: str, name: str) -> int | None:
-    """A figure in kB from a file of the kernel."""
-    try:
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
-            if line.startswith(f"{name}:"):
-                return int(line.split()[1]) * KILOBYTE
-    except (OSError, ValueError, IndexError):
-        pass
-    return None

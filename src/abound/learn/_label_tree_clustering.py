@@ -73,11 +73,13 @@ def sum_centroids(
 
 @kernel
 def add_sides(
-    indptr: Any, indices: Any, data: Any, members: Any, begin: int, cut: int, end: int, sides: Any, seen: Any,
+    indptr: Any, indices: Any, data: Any, members: Any, begin: int, cut: int, end: int, n: int, sides: Any, seen: Any,
     features: Any,
 ) -> Any:  # fmt: skip
-    """Add up the members before and after the cut, in the two columns of ``sides``; return how many features occur."""
-    n = 0
+    """Add up the members before and after the cut, in the two columns of ``sides``.
+
+    Returns how many features occur, n of which had occurred before.
+    """
     for t in range(begin, end):
         side = 0 if t < cut else 1
         for p in range(indptr[members[t]], indptr[members[t] + 1]):
@@ -91,11 +93,8 @@ def add_sides(
 
 
 @kernel
-def measure_sides(
-    indptr: Any, indices: Any, data: Any, members: Any, begin: int, end: int, n: int, sides: Any, seen: Any,
-    features: Any, scores: Any,
-) -> None:  # fmt: skip
-    """Score each member by its cosine with the second side less that with the first, and clear the sides."""
+def scale_sides(n: int, sides: Any, features: Any) -> Any:
+    """Return what to multiply the two sides by to make them vectors of length 1."""
     first = second = 0.0
     for t in range(n):
         f = features[t]
@@ -103,6 +102,15 @@ def measure_sides(
         second += np.float64(sides[f, 1]) ** 2
     scale = np.float32(1 / np.sqrt(first) if first > 0 else 0.0)
     other_scale = np.float32(1 / np.sqrt(second) if second > 0 else 0.0)
+    return scale, other_scale
+
+
+@kernel
+def measure_members(
+    indptr: Any, indices: Any, data: Any, members: Any, begin: int, end: int, scale: Any, other_scale: Any, sides: Any,
+    scores: Any,
+) -> None:  # fmt: skip
+    """Score each member by its cosine with the second side less that with the first."""
     for t in range(begin, end):
         one = other = np.float32(0)
         for p in range(indptr[members[t]], indptr[members[t] + 1]):
@@ -110,6 +118,11 @@ def measure_sides(
             one += data[p] * sides[f, 0]
             other += data[p] * sides[f, 1]
         scores[t - begin] = other * other_scale - one * scale
+
+
+@kernel
+def clear_sides(n: int, sides: Any, seen: Any, features: Any) -> None:
+    """Make the sides zero again."""
     for t in range(n):
         sides[features[t], 0] = 0
         sides[features[t], 1] = 0
@@ -169,14 +182,16 @@ def bisect(
     the one before plus `GAIN`. Returns the difference, and whether there may be more to gain. ``sides`` and ``seen``
     are zero and stay so.
     """
-    n = add_sides(indptr, indices, data, few, 0, few_cut, len(few), sides, seen, features)
+    n = add_sides(indptr, indices, data, few, 0, few_cut, len(few), 0, sides, seen, features)
     gain = least
     for number in range(n_rounds):
-        measure_sides(indptr, indices, data, members, begin, end, n, sides, seen, features, scores)
+        scale, other_scale = scale_sides(n, sides, features)
+        measure_members(indptr, indices, data, members, begin, end, scale, other_scale, sides, scores)
+        clear_sides(n, sides, seen, features)
         gain = part_members(members, begin, cut, end, scores)
         if gain <= least:
             return gain, False
         least = gain + GAIN
         if number + 1 < n_rounds:
-            n = add_sides(indptr, indices, data, members, begin, cut, end, sides, seen, features)
+            n = add_sides(indptr, indices, data, members, begin, cut, end, 0, sides, seen, features)
     return gain, True

@@ -116,14 +116,26 @@ def begin_background(n_rows: int, n_features: int, room: Any) -> None:
 @kernel
 def begin_at_background(n_rows: int, n_features: int, min_weight: float, room: Any) -> None:
     """Let the blocks of a node start at the solution of `begin_background`, from which their weights are counted."""
+    take_background(n_features, min_weight, room)
+    take_background_duals(0, n_rows, room)
+
+
+@kernel
+def take_background(n_features: int, min_weight: float, room: Any) -> None:
+    """Let the weights start at the background's."""
     for f in range(n_features):
         weight = room.lanes[f, 0]
         room.origin[f] = weight
         room.offsets[f] = weight if abs(weight) >= min_weight else np.float32(0)
-    for t in range(n_rows):
-        room.common_duals[t] = room.duals[t, 0]
     # Rows that a child without rows has left alone need not move before the child's own rows disturb them.
     room.threshold[:] = room.limit[0]
+
+
+@kernel
+def take_background_duals(begin: int, end: int, room: Any) -> None:
+    """Let the duals of some rows start at the background's."""
+    for t in range(begin, end):
+        room.common_duals[t] = room.duals[t, 0]
 
 
 @kernel
@@ -132,14 +144,33 @@ def begin_block(n_rows: int, n_features: int, local: Any, places: Any, block: in
 
     Lanes without a child have no problem.
     """
+    begin_lanes(n_features, room)
+    begin_rows(0, n_rows, n_lanes, room)
+    begin_positives(local, places, 0, len(places), block, room)
+    begin_sweeps(n_rows, room)
+
+
+@kernel
+def begin_lanes(n_features: int, room: Any) -> None:
+    """Let the weights of a block start where the node starts."""
     for f in range(n_features):
         for lane in range(LANES):
             room.lanes[f, lane] = room.origin[f]
-    for t in range(n_rows):
+
+
+@kernel
+def begin_rows(begin: int, end: int, n_lanes: int, room: Any) -> None:
+    """Let some rows be negative in all lanes that have a child."""
+    for t in range(begin, end):
         for lane in range(LANES):
             room.duals[t, lane] = room.common_duals[t]
             room.targets[t, lane] = -1 if lane < n_lanes else 0
-    for q in range(len(places)):
+
+
+@kernel
+def begin_positives(local: Any, places: Any, begin: int, end: int, block: int, room: Any) -> None:
+    """Let the rows of pairs ``begin`` to ``end`` be positive in the lanes of their children."""
+    for q in range(begin, end):
         lane = places[q] - LANES * block
         t = local[q]
         if 0 <= lane < LANES and room.targets[t, lane] < 0:
@@ -147,7 +178,6 @@ def begin_block(n_rows: int, n_features: int, local: Any, places: Any, block: in
                 room.lanes[room.indices[p], lane] += room.duals[t, lane] * room.data[p]
             room.duals[t, lane] = 0
             room.targets[t, lane] = 1
-    begin_sweeps(n_rows, room)
 
 
 @kernel

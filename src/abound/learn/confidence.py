@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from abound.labels import Labels
 from abound.learn.decisions import Calibration, Decisions, levels_of
@@ -19,7 +18,7 @@ from abound.measure.isotonic import Isotonic, fit_isotonic
 from abound.measure.platt import UNFITTED, Sigmoid, fit_platt
 from abound.measure.thresholds import ROW_CUTS, compare_cuts, learn_cut, right_places
 from abound.rank.topk import Ranking
-from abound.validation import Float32Array, Float64Array, IntArray, Rows, make_generator
+from abound.validation import Float32Array, Float64Array, IntArray, Rows, VerifiedRows, make_generator
 
 if TYPE_CHECKING:
     from abound.learn.base import RankingClassifier
@@ -103,12 +102,11 @@ def _rank_held_out(
     if n_held < FEWEST_ROWS or not len(known.ids):
         return None
     part = take_rows(rows, training)
-    X = sp.csr_array((part.data, part.indices, part.indptr), shape=(part.n_rows, part.n_features))
     twin = learner._copy_to_train()
     twin._is_part = True
     if twin.checkpoint is not None:
         twin.set_params(checkpoint=Path(twin.checkpoint, "held-out"))
-    twin.fit(X, known, weights[training])
+    twin.fit(VerifiedRows(part), known, weights[training])
     return twin._rank(twin._view(take_rows(rows, chosen)), depth, None), chosen
 
 

@@ -55,6 +55,9 @@ class EMAClassifier(IndexLearner):
     checkpoint : path or None, default=None
         A folder for what was learned after each pass: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class EMAClassifier(IndexLearner):
         random_state: Any = 0,
         n_jobs: int | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.rate = rate
         self.passes = passes
@@ -97,6 +101,7 @@ class EMAClassifier(IndexLearner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -105,7 +110,7 @@ class EMAClassifier(IndexLearner):
 
     def _step(self, examples: Examples, first_pass: bool, scratch: Scratch) -> Callable[[EdgeLists, int], int]:
         rows, labels = examples.rows, examples.labels
-        min_weight = min(0.01, self.rate / 50) if self.min_weight is None else self.min_weight
+        min_weight = self._lightest
 
         def step(lists: EdgeLists, place: int) -> int:
             reached: int = kernels.ema(
@@ -117,3 +122,10 @@ class EMAClassifier(IndexLearner):
             return reached
 
         return step
+
+    @property
+    def _lightest(self) -> float:
+        return min(0.01, self.rate / 50) if self.min_weight is None else self.min_weight
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        return int(min(n_classes, 1 / self._lightest + 1)) if self._lightest > 0 else n_classes

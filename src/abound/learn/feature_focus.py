@@ -65,6 +65,9 @@ class FeatureFocusClassifier(IndexLearner):
     checkpoint : path or None, default=None
         A folder for what was learned after each pass: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -98,6 +101,7 @@ class FeatureFocusClassifier(IndexLearner):
         random_state: Any = 0,
         n_jobs: int | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.passes = passes
         self.margin = margin
@@ -115,6 +119,7 @@ class FeatureFocusClassifier(IndexLearner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -142,6 +147,10 @@ class FeatureFocusClassifier(IndexLearner):
             return reached
 
         return step
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        # Weights of at least min_weight that add up to 1 at most.
+        return int(min(n_classes, 1 / self.min_weight + 1)) if self.min_weight > 0 else n_classes
 
     def _factors(self) -> Float64Array:
         """Counts become weights, w[f, c] = n[f, c] / n[f]."""

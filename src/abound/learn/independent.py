@@ -7,6 +7,7 @@ matters and is chosen on a random fifth of the training rows; then all rows are 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -16,19 +17,24 @@ import scipy.sparse as sp
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.disk_sums import dense_cuts, dense_sums
 from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.index_learner import boolean_rows
+from abound.learn.index_parts import joined_index
 from abound.learn.online import split_negative, take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
+from abound.memory import check_memory, require_memory
 from abound.progress import track
 from abound.rank.topk import rank_topk
+from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import (
     Float32Array,
     IdArray,
     IntArray,
     Rows,
+    VerifiedRows,
     check_choice,
     check_labels,
     check_number,
@@ -67,6 +73,9 @@ class IndependentClassifier(RankingClassifier):
         Seed of the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk are then read once for as many features as can be counted at a time.
 
     Attributes
     ----------
@@ -95,6 +104,7 @@ class IndependentClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.threshold = threshold
         self.counts = counts
@@ -104,6 +114,7 @@ class IndependentClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count.
@@ -123,8 +134,10 @@ class IndependentClassifier(RankingClassifier):
             The fitted learner.
         """
         self._check_parameters()
-        rows = self._view(check_rows(self, X, reset=True))
+        rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        self._check_needs(rows, labels)
+        rows = self._view(rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
@@ -144,6 +157,7 @@ class IndependentClassifier(RankingClassifier):
         check_choice("counts", self.counts, ("exact", "stream"))
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
         check_choice("negative", self.negative, ("ignore", "split"))
+        check_memory(self.memory)
 
     def _view(self, rows: Rows) -> Rows:
         return boolean_rows(split_negative(rows) if self.negative == "split" else rows)
@@ -196,6 +210,9 @@ class IndependentClassifier(RankingClassifier):
     def _count(self, rows: Rows, labels: Labels, weights: Float32Array, threshold: float) -> ClassIndex:
         if self.counts == "stream":
             return self._stream(rows, labels, weights, threshold)
+        memory = check_memory(self.memory)
+        if memory is not None and is_mapped(rows.data):
+            return self._count_on_disk(rows, labels, weights, threshold, memory)
         active = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
         by_feature = (sp.diags_array(weights.astype(np.float64)) @ active).tocsc()
         by_feature.eliminate_zeros()
@@ -214,14 +231,46 @@ class IndependentClassifier(RankingClassifier):
                 progress.advance(end - begin)
         return ClassIndex.from_matrix(sp.vstack(blocks, format="csr"))
 
+    def _check_needs(self, rows: Rows, labels: Labels) -> None:
+        """Refuse, before anything is done, what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return
+        # On disk: the counts of some features, and room to make an index of them. Else copies in float64.
+        counting = memory // 4 if is_mapped(rows.data) else 40 * int(rows.indptr[-1])
+        needs = {"rows and labels": 64 * rows.n_rows + 32 * len(labels.ids), "counting": counting}
+        require_memory(memory, needs | {"totals": 32 * rows.n_features + 16 * labels.n_classes}, "convert the rows")
+
+    def _count_on_disk(
+        self, rows: Rows, labels: Labels, weights: Float32Array, threshold: float, memory: int
+    ) -> ClassIndex:
+        """Count some features at a time, reading all rows for them."""
+        by_label = np.repeat(weights.astype(np.float64), np.diff(labels.indptr))
+        truth = sp.csr_array((by_label, labels.ids, labels.indptr), shape=(rows.n_rows, labels.n_classes))
+        ones = sp.csr_array(weights.astype(np.float64)[:, None])
+        cuts = dense_cuts(rows.n_features, labels.n_classes, memory // 8)
+
+        def parts() -> Iterator[ClassIndex]:
+            for begin, end in pairwise(cuts):
+                counts, totals = dense_sums(rows, truth, begin, end), dense_sums(rows, ones, begin, end)
+                np.divide(counts, totals, out=counts, where=totals > 0)
+                counts[counts < threshold] = 0
+                yield ClassIndex.from_matrix(sp.csr_array(counts))
+
+        return joined_index(parts())
+
     def _stream(self, rows: Rows, labels: Labels, weights: Float32Array, threshold: float) -> ClassIndex:
         """Feature Focus that updates on every row: counts that forget light edges."""
         stream = FeatureFocusClassifier(
-            margin=np.inf, min_weight=threshold, max_degree=None, rate_features=None, random_state=self.random_state
+            margin=np.inf,
+            min_weight=threshold,
+            max_degree=None,
+            rate_features=None,
+            random_state=self.random_state,
+            memory=self.memory,
         )
         stream._is_part = True
-        X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-        return stream.fit(X, labels, weights).index_
+        return stream.fit(VerifiedRows(rows), labels, weights).index_
 
 
 def _blocks(indptr: IntArray) -> list[tuple[int, int]]:

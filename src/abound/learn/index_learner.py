@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
+from abound.labels import Labels
 from abound.learn._edge_lists import (
     EdgeLists,
     empty_lists,
@@ -23,8 +24,12 @@ from abound.learn._edge_lists import (
 )
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.learn.row_views import change_values, feature_counts
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_number, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_number
+
+BYTES_AN_EDGE, BYTES_A_LIST = 48, 112
+"""What an edge takes while the lists move to a roomier arena, in the old and the new one; what a list has beside."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,19 +111,37 @@ class IndexLearner(OnlineClassifier):
     def _edges(self) -> int:
         return self._state.lists.n_edges
 
-    def _export(self) -> ClassIndex:
-        indptr, classes, weights = packed(self._state.lists)
+    def _degrees(self) -> IntArray:
+        return self._state.lists.heads["degree"].astype(np.int64)
+
+    def _export_part(self, begin: int, end: int) -> ClassIndex:
+        lists, span = self._state.lists, slice(begin, end)
+        indptr, classes, weights = packed(lists._replace(heads=lists.heads[span]))
         degrees = np.diff(indptr)
         factors = self._factors()
         if factors is not None:
-            weights *= np.repeat(factors, degrees)
+            weights *= np.repeat(factors[span], degrees)
         votes = np.arange(len(classes)) - np.repeat(indptr[:-1], degrees) < self._degree_limit
         votes &= weights >= self.vote_weight
         rates = self._rates()
         if rates is not None:
-            weights *= np.repeat(rates, degrees)
+            weights *= np.repeat(rates[span], degrees)
         kept = np.concatenate(([0], np.cumsum(votes, dtype=np.int64)))[indptr]
         return ClassIndex.from_lists(kept, classes[votes], weights[votes], n_classes=self._state.n_classes)
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        """How many edges the list of a feature has at most."""
+        return n_classes
+
+    def _model_needs(self, rows: Rows, labels: Labels, memory: int) -> dict[str, int]:
+        # A list has no more classes than its feature's rows have labels; a split feature has two lists.
+        n_views = self._width_of_view(rows.n_features) // max(1, rows.n_features)
+        most_labels = int(np.diff(labels.indptr).max(initial=1))
+        limit = min(labels.n_classes, self._edges_a_feature(labels.n_classes))
+        edges = n_views * int(np.minimum(feature_counts(rows) * most_labels, limit).sum())
+        lists = BYTES_AN_EDGE * edges + BYTES_A_LIST * n_views * rows.n_features
+        # Exporting takes as much again as the rows under way, which have gone by then.
+        return {"the lists of the features": lists + 16 * labels.n_classes}
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
         """Edges that become one add up; what a dropped class held has leaked."""
@@ -153,4 +176,4 @@ def boolean_rows(rows: Rows) -> Rows:
     Rows
         Boolean ones.
     """
-    return rows._replace(data=frozen(rows.data > 0, np.float32))
+    return change_values(rows, lambda data: data > 0)

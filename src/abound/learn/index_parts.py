@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
+from abound.scratch import Spill
 from abound.store import Section
 from abound.validation import Rows, frozen
 
@@ -152,3 +153,33 @@ def contributions(
         if weight != 0:
             parts.append((feature_behind(f), value * weight))
     return parts
+
+
+def joined_index(parts: Iterable[ClassIndex]) -> ClassIndex:
+    """Put indexes of consecutive features together, in temporary files: they may be large together.
+
+    Parameters
+    ----------
+    parts : iterable of ClassIndex
+        With the same classes, in the order of their features; one at a time is in memory.
+
+    Returns
+    -------
+    ClassIndex
+        Over all features.
+    """
+    classes, weights = Spill(np.int32), Spill(np.float32)
+    degrees, offsets, n_classes = [], [], 0
+    for part in parts:
+        classes.append(part.classes)
+        weights.append(part.weights)
+        degrees.append(part.degrees)
+        offsets += [] if part.offset is None else [part.offset]
+        n_classes = part.n_classes
+    return ClassIndex(
+        frozen(np.concatenate(([0], np.cumsum(np.concatenate(degrees)))), np.int64),
+        frozen(classes.mapped(), np.int32),
+        frozen(weights.mapped(), np.float32),
+        n_classes,
+        frozen(np.concatenate(offsets), np.float32) if offsets else None,
+    )

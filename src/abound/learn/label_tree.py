@@ -22,23 +22,24 @@ from abound.learn._lanes import LANES
 from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import once, training_workers
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
+from abound.learn.disk_gather import solver_rows_on_disk
 from abound.learn.index_parts import prefixed
+from abound.learn.label_tree_centroids import FEATURES_A_TREE, class_centroids, some_features
 from abound.learn.label_tree_confusion import confusion_vectors
+from abound.learn.label_tree_disk import budget_on_disk, train_tree_on_disk
 from abound.learn.label_tree_nodes import Settings
 from abound.learn.label_tree_parts import leaf_index, path_contributions, pruned_trees, tree_from
 from abound.learn.label_tree_shape import (
-    FEATURES_A_TREE,
     TreeShape,
-    class_centroids,
     cluster_tree,
     level_widths,
-    some_features,
     taxonomy_tree,
 )
 from abound.learn.label_tree_training import train_tree
 from abound.learn.linear_rows import SolverRows, solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.row_views import add_constant
+from abound.memory import check_memory
 from abound.rank.descend import LINKS, WALKS, descend
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
@@ -109,6 +110,9 @@ class LabelTreeClassifier(RankingClassifier):
     checkpoint : path or None, default=None
         A folder for finished nodes: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are too large for it stay there, with the same model.
 
     Attributes
     ----------
@@ -165,6 +169,7 @@ class LabelTreeClassifier(RankingClassifier):
         n_jobs: int | None = None,
         cluster: str | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.n_trees = n_trees
         self.tree = tree
@@ -185,6 +190,7 @@ class LabelTreeClassifier(RankingClassifier):
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees and solve the problems of their nodes.
@@ -208,10 +214,12 @@ class LabelTreeClassifier(RankingClassifier):
         self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        memory = budget_on_disk(self, rows, labels)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         generator = make_generator(self.random_state)
-        prepared = solver_rows(rows, weights, generator, self.bias)
+        given = rows, weights, generator, self.bias
+        prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
         costs = frozen(np.full(LANES, self.C), np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
@@ -221,8 +229,15 @@ class LabelTreeClassifier(RankingClassifier):
                 self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
                 shapes = [taxonomy_tree(self._class_tree)]
             else:
-                shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator))
-            self._take_over([train_tree(prepared, own, shape, settings, pool) for shape in shapes])
+                shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator, memory))
+            self._take_over(
+                [
+                    train_tree(prepared, own, shape, settings, pool)
+                    if memory is None
+                    else train_tree_on_disk(prepared, own, shape, settings, self.n_jobs, memory)
+                    for shape in shapes
+                ]
+            )
             return self._learn_decisions(X, labels, weights)
 
     @property
@@ -256,6 +271,7 @@ class LabelTreeClassifier(RankingClassifier):
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
+        check_memory(self.memory)
 
     def _cluster(
         self,
@@ -265,10 +281,11 @@ class LabelTreeClassifier(RankingClassifier):
         prepared: SolverRows,
         own: Labels,
         generator: np.random.Generator,
+        memory: int | None,
     ) -> list[TreeShape]:
         """The shape of each tree, from clusters of classes."""
         if self.tree == "kmeans":
-            vectors = class_centroids(prepared, own)
+            vectors = class_centroids(prepared, own, memory)
         else:
             vectors = confusion_vectors(rows, labels, weights, self.C, self.validation_fraction, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,14 @@ from abound.learn._lanes import LANES
 from abound.learn.linear_rows import SolverRows, lane_array
 from abound.rank._descend_kernels import lay_out_node
 from abound.rank.tree_weights import NodeEntries
+from abound.scratch import let_go, scratch_array
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray
 
 BACKGROUND_FROM = 3
 """Blocks of a node from which it pays to solve what they share first."""
+
+ROWS_ON_DISK = 1000
+"""Rows from all over a file that are read before it is let go of."""
 
 VALUES_A_CALL = 10_000_000
 """Non-zeros of a large node that one kernel call reads: a fraction of a second."""
@@ -127,7 +131,13 @@ def solve_small_nodes(
 
 
 def solve_large_node(
-    rows: SolverRows, pairs: Pairs, n_children: IntArray, node: int, settings: Settings, place: IdArray
+    rows: SolverRows,
+    pairs: Pairs,
+    n_children: IntArray,
+    node: int,
+    settings: Settings,
+    place: IdArray,
+    on_disk: bool = False,
 ) -> NodeEntries:
     """Solve one node step by step, so that no call is long.
 
@@ -137,6 +147,8 @@ def solve_large_node(
         See `solve_small_nodes`; the result is the same.
     node : int
         The node.
+    on_disk : bool
+        Whether its rows, which are copied for it, go into temporary files.
 
     Returns
     -------
@@ -144,32 +156,57 @@ def solve_large_node(
         What it knows.
     """
     low, high = pairs.indptr[node : node + 2].tolist()
-    room = _make_room(rows, pairs, node, node + 1, place)
+    room = _make_room(rows, pairs, node, node + 1, place, on_disk=on_disk)
     n_rows = kernels.number_rows(pairs.rows, low, high, room.rows, room.local)
     step = max(1, VALUES_A_CALL * n_rows // max(1, int(pairs.values[node])))
     spans = [(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]
     n_features = 0
+
+    def forget() -> None:
+        """Let what is in files leave memory."""
+        let_go(rows.indices, rows.data, room.indices, room.data, room.duals, room.targets)
+
+    def begin_block(local: IdArray, places: IdArray, block: int, n_lanes: int) -> None:
+        kernels.begin_lanes(n_features, room)
+        for span in spans:
+            kernels.begin_rows(*span, n_lanes, room)
+            kernels.begin_positives(local, places, *np.searchsorted(local, span).tolist(), block, room)
+            forget()
+        kernels.begin_sweeps(n_rows, room)
+
+    def solve() -> None:
+        """Take sweeps; those after the first meet few rows, and around each the system maps more of a file."""
+        done = False
+        while not done:
+            first = on_disk and room.state[kernels.SWEEPS] == 0
+            left = min(step, n_rows - int(room.state[kernels.AT])) if first else ROWS_ON_DISK if on_disk else step
+            done = kernels.take_sweeps(*how, left, room)
+            forget()
+
     for span in spans:
         known = n_features, place, room.features
         n_features = kernels.list_features(rows.indptr, rows.indices, room.rows, *span, *known)
+        forget()
     kernels.number_features(n_features, place, room.features)
     for span in spans:
         kernels.copy_rows(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, *span, room)
+        forget()
     kernels.name_features(n_features, rows.features, room)
-    how = settings.costs, settings.loss, settings.tol, settings.max_sweeps, n_rows, step
+    how = settings.costs, settings.loss, settings.tol, settings.max_sweeps, n_rows
     n_blocks = -(-int(n_children[node]) // LANES)
     kernels.begin_at_zero(n_rows, n_features, room)
     if n_blocks >= BACKGROUND_FROM:
-        kernels.begin_background(n_rows, n_features, room)
-        while not kernels.take_sweeps(*how, room):
-            pass
-        kernels.begin_at_background(n_rows, n_features, settings.min_weight, room)
+        begin_block(room.local[:0], room.local[:0], 0, 1)
+        solve()
+        kernels.take_background(n_features, settings.min_weight, room)
+        for span in spans:
+            kernels.take_background_duals(*span, room)
+            forget()
     kept, parts = _make_kept(n_features), []
     for block in range(n_blocks):
         n_lanes = min(LANES, int(n_children[node]) - LANES * block)
-        kernels.begin_block(n_rows, n_features, room.local, pairs.places[low:high], block, n_lanes, room)
-        while not kernels.take_sweeps(*how, room):
-            pass
+        begin_block(room.local[: high - low], pairs.places[low:high], block, n_lanes)
+        solve()
         n_kept = kernels.keep_heavy(n_features, block, n_lanes, settings.min_weight, room, 0, kept)
         parts.append(Kept(kept.features[:n_kept].copy(), kept.blocks[:n_kept].copy(), kept.weights[:n_kept].copy()))
     kept = Kept(
@@ -185,8 +222,8 @@ def solve_large_node(
     return _written(out, n_entries, n_kept, max(1, n_entries) + 1)
 
 
-def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, place: IdArray) -> Room:
-    """Room for any one of some nodes."""
+def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, place: IdArray, *, on_disk: bool = False) -> Room:
+    """Room for any one of some nodes; what grows with the entries of its rows may be on disk."""
     n_pairs, n_values = int(np.diff(pairs.indptr[begin : end + 1]).max()), int(pairs.values[begin:end].max())
     n_features = min(n_values, rows.n_features)
 
@@ -196,18 +233,24 @@ def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, place: IdAr
     def numbers(n: int) -> Float32Array:
         return np.empty(n, dtype=np.float32)
 
+    def large(n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return scratch_array(n, dtype) if on_disk else np.empty(n, dtype)
+
+    def large_lanes(n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return scratch_array((n, LANES), dtype) if on_disk else lane_array(n, dtype)
+
     return Room(
         rows=ids(n_pairs),
         local=ids(n_pairs),
         place=place,
         features=ids(n_features),
         indptr=np.empty(n_pairs + 1, dtype=np.int64),
-        indices=ids(n_values),
-        data=numbers(n_values),
+        indices=large(n_values, np.int32),
+        data=large(n_values, np.float32),
         norms=numbers(n_pairs),
         row_weights=numbers(n_pairs),
-        targets=lane_array(n_pairs, np.int8),
-        duals=lane_array(n_pairs),
+        targets=large_lanes(n_pairs, np.int8),
+        duals=large_lanes(n_pairs, np.float32),
         active=ids(n_pairs),
         lanes=lane_array(n_features),
         common_duals=numbers(n_pairs),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from abound.distribute import spans
-from abound.labels import Labels
 from abound.learn import _label_tree_clustering as kernels
 from abound.learn.class_tree import ClassTree
-from abound.learn.linear_rows import SolverRows
+from abound.learn.label_tree_centroids import VALUES_A_CALL, VALUES_ON_DISK, Vectors
+from abound.learn.row_views import ENTRIES_A_ROW
+from abound.scratch import is_mapped, let_go
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
 ROUNDS = 10
@@ -21,21 +23,6 @@ SAMPLE = 2048
 STARTS = 2
 ROUNDS_AFTER = 2
 """In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
-
-FEATURES_A_TREE = 0.5
-"""Of a forest, each tree clusters the classes by a random part of the features, so that its trees differ."""
-
-VALUES_A_CALL = 10_000_000
-"""Non-zeros that one kernel call reads: a fraction of a second."""
-
-
-class Vectors(NamedTuple):
-    """A sparse vector a class, of length 1 or empty."""
-
-    indptr: IntArray
-    indices: IdArray
-    data: Float32Array
-    n_features: int
 
 
 class TreeShape(NamedTuple):
@@ -89,69 +76,6 @@ class TreeShape(NamedTuple):
             at[here] = parent_place[node[here]]
             node[here] = parent[node[here]]
         return found
-
-
-def class_centroids(rows: SolverRows, labels: Labels) -> Vectors:
-    """Return the mean direction of each class's rows.
-
-    Parameters
-    ----------
-    rows : SolverRows
-        The rows, weighted.
-    labels : Labels
-        Of these rows, in their order.
-
-    Returns
-    -------
-    Vectors
-        One a class.
-    """
-    n_features, n_classes = rows.n_features, labels.n_classes
-    owners = np.repeat(np.arange(rows.n_rows, dtype=np.int32), np.diff(labels.indptr))
-    class_rows = owners[np.argsort(labels.ids, kind="stable")]
-    class_indptr = np.concatenate(([0], np.cumsum(labels.counts)))
-    counts = np.empty(n_classes, dtype=np.int64)
-    nothing = np.full(n_features, -1, dtype=np.int64)
-    given = rows.indptr, rows.indices, class_indptr, class_rows
-    lengths = np.diff(rows.indptr)[class_rows]
-    running = np.concatenate(([0], np.cumsum(lengths)))[class_indptr]
-    parts = spans(running, 1 + int(running[-1]) // VALUES_A_CALL)
-    seen = nothing.copy()
-    for part in parts:
-        kernels.count_centroids(*given, *part, seen, counts)
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
-    values = rows.data, rows.weights
-    for part in parts:
-        kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
-    return Vectors(indptr, indices, data, n_features)
-
-
-def some_features(vectors: Vectors, share: float, seed: int) -> Vectors:
-    """Leave a random part of the features.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One a class.
-    share : float
-        Part of the features that stay.
-    seed : int
-        Of the choice.
-
-    Returns
-    -------
-    Vectors
-        Of length 1 again, or empty.
-    """
-    n_classes = len(vectors.indptr) - 1
-    stays = np.random.Generator(np.random.Philox(seed)).random(vectors.n_features) < share
-    kept = stays[vectors.indices]
-    indptr = np.concatenate(([0], np.cumsum(kept)))[vectors.indptr]
-    data, owners = vectors.data[kept], np.repeat(np.arange(n_classes), np.diff(indptr))
-    lengths = np.sqrt(np.bincount(owners, np.square(data, dtype=np.float64), minlength=n_classes))
-    lengths[lengths == 0] = 1
-    return Vectors(indptr, vectors.indices[kept], (data / lengths[owners]).astype(np.float32), vectors.n_features)
 
 
 def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
@@ -211,7 +135,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         best, largest = chosen, -np.inf
         for _ in range(STARTS):
             sample, few = chosen.copy(), chosen[generator.choice(SAMPLE, 2, replace=False)]
-            gain, _ = kernels.bisect(*vectors[:3], sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
+            gain, _ = halve(vectors, sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
             if gain > largest:
                 best, largest = sample, gain
         return best, cut, ROUNDS_AFTER
@@ -230,7 +154,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         rounds, least = n_rounds if n_rounds * cost <= VALUES_A_CALL else 1, -np.inf
         for _ in range(0, n_rounds, rounds):
             where = members, begin, cut, end, few, few_cut
-            gain, goes_on = kernels.bisect(*vectors[:3], *where, rounds, least, *scratch)
+            gain, goes_on = halve(vectors, *where, rounds, least, *scratch)
             if not goes_on:
                 break
             few, few_cut, least = members[begin:end].copy(), cut - begin, gain + kernels.GAIN
@@ -246,6 +170,71 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
             split(begin, end, width, cuts)
         bounds.append(np.array([*cuts, n_classes]))
     return nested_tree(members, bounds)
+
+
+def halve(
+    vectors: Vectors,
+    members: IdArray,
+    begin: int,
+    cut: int,
+    end: int,
+    few: IdArray,
+    few_cut: int,
+    n_rounds: int,
+    least: float,
+    sides: Float32Array,
+    seen: Any,
+    features: IdArray,
+    scores: Float32Array,
+) -> tuple[float, bool]:
+    """Part members into two clusters; see `kernels.bisect`, which is followed step by step if the vectors are in files.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        One a class.
+    members, begin, cut, end, few, few_cut, n_rounds, least, sides, seen, features, scores : object
+        As there.
+
+    Returns
+    -------
+    gain : float
+        The mean difference of the cosines.
+    goes_on : bool
+        Whether there may be more to gain.
+    """
+    arrays, clusters = vectors[:3], (sides, seen, features)
+    if not is_mapped(vectors.data):
+        where = members, begin, cut, end, few, few_cut, n_rounds, least
+        gain, goes_on = kernels.bisect(*arrays, *where, *clusters, scores)
+        return gain, goes_on
+
+    def parts(some: IdArray, first: int, last: int) -> Iterator[tuple[int, int]]:
+        lengths = vectors.indptr[some[first:last] + 1] - vectors.indptr[some[first:last]]
+        running = np.concatenate(([0], np.cumsum(lengths + ENTRIES_A_ROW)))
+        for low, high in spans(running, 1 + int(running[-1]) // VALUES_ON_DISK):
+            yield first + low, first + high
+            let_go(vectors.indices, vectors.data)
+
+    def add(some: IdArray, first: int, middle: int, last: int) -> int:
+        n = 0
+        for low, high in parts(some, first, last):
+            n = kernels.add_sides(*arrays, some, low, middle, high, n, *clusters)
+        return n
+
+    n, gain = add(few, 0, few_cut, len(few)), least
+    for number in range(n_rounds):
+        scales = kernels.scale_sides(n, sides, features)
+        for low, high in parts(members, begin, end):
+            kernels.measure_members(*arrays, members, low, high, *scales, sides, scores[low - begin :])
+        kernels.clear_sides(n, *clusters)
+        gain = kernels.part_members(members, begin, cut, end, scores)
+        if gain <= least:
+            return gain, False
+        least = gain + kernels.GAIN
+        if number + 1 < n_rounds:
+            n = add(members, begin, cut, end)
+    return gain, True
 
 
 def nested_tree(members: IdArray, bounds: list[Any]) -> TreeShape:

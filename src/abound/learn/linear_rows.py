@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from abound.learn._lanes import LANES
-from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, frozen
 
 
 class SolverRows(NamedTuple):
@@ -67,8 +67,7 @@ def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generato
     )
     if bias:
         matrix = sp.hstack([matrix, np.full((rows.n_rows, 1), bias, dtype=np.float32)], format="csr")
-    squares = sp.csr_array((matrix.data.astype(np.float64) ** 2, matrix.indices, matrix.indptr), shape=matrix.shape)
-    norms = np.asarray(squares.sum(axis=1)).ravel()
+    norms = row_norms(matrix)
     order = generator.permutation(rows.n_rows)
     order = order[(norms[order] > 0) & (weights[order] > 0)]
     matrix = matrix[order]
@@ -87,6 +86,24 @@ def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generato
         frozen(order, np.int64),
         frozen(features, np.int32),
     )
+
+
+def row_norms(matrix: Any) -> Float64Array:
+    """Return the squared length of each row.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        The rows.
+
+    Returns
+    -------
+    float64 array
+        Of each row by itself.
+    """
+    squares = sp.csr_array((matrix.data.astype(np.float64) ** 2, matrix.indices, matrix.indptr), shape=matrix.shape)
+    norms: Float64Array = np.asarray(squares.sum(axis=1)).ravel()
+    return norms
 
 
 def lane_array(n: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:

@@ -56,6 +56,9 @@ class MMPClassifier(PrototypeLearner):
     checkpoint : path or None, default=None
         A folder for what was learned after each pass: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class MMPClassifier(PrototypeLearner):
         random_state: Any = 0,
         n_jobs: int | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.pairs = pairs
         self.rate = rate
@@ -103,6 +107,7 @@ class MMPClassifier(PrototypeLearner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -6,25 +6,31 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from abound.distribute import spans
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
+from abound.learn.disk_order import ADVICE, WINDOW_SHARE, make_windows, online_needs, window_entries
+from abound.learn.index_parts import joined_index
 from abound.learn.kept_passes import KeptPasses
+from abound.learn.online_parts import Examples as Examples
+from abound.learn.online_parts import FrozenState as FrozenState
+from abound.learn.online_parts import OnlineState as OnlineState
 from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
+from abound.memory import check_memory, require_memory
 from abound.progress import track
 from abound.store import Section
 from abound.validation import (
-    Float32Array,
     Float64Array,
     IdArray,
     IntArray,
@@ -44,37 +50,10 @@ LONG_RUN = 100
 """Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
 
 
-@dataclass(slots=True, eq=False)
-class Examples:
-    """What a learner learns from: rows, their labels as ids, their weights, and the order to take them in."""
-
-    rows: Rows
-    labels: Labels
-    weights: Float32Array
-    order: IntArray
-
-
-@dataclass(slots=True, eq=False)
-class OnlineState:
-    """What a learner has learned so far. ``index`` is what it last exported, None once it has learned more."""
-
-    n_features: int
-    n_classes: int
-    index: ClassIndex | None
-
-
-@dataclass(slots=True, eq=False)
-class FrozenState(OnlineState):
-    """A state as a model file holds it: enough to rank, thawed when more is to be learned."""
-
-    n_edges: int
-    arrays: Section
-
-
 class OnlineClassifier(RankingClassifier):
     """Base of the learners that learn row by row.
 
-    A learner fills in ``_start``, ``_grow``, ``_learn``, ``_export`` and ``_edges``.
+    A learner fills in ``_start``, ``_grow``, ``_learn``, ``_degrees``, ``_export_part`` and ``_edges``.
 
     Attributes
     ----------
@@ -88,6 +67,7 @@ class OnlineClassifier(RankingClassifier):
     validation_fraction: float
     random_state: Any
     negative: str
+    memory: str | int | None = None
     history_: list[dict[str, float]]
     _state: Any
     _run: tuple[Any, int]
@@ -114,8 +94,10 @@ class OnlineClassifier(RankingClassifier):
             The fitted learner.
         """
         self._check_parameters()
-        rows = self._view(check_rows(self, X, reset=True))
+        rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        self._check_needs(rows, labels)
+        rows = self._view(rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         self._run = (None, 0)
@@ -138,8 +120,8 @@ class OnlineClassifier(RankingClassifier):
             progress.advance(n_done)
             for number in range(self.passes + 1 if enough else n_done + 1, self.passes + 1):
                 chosen = self._sample(training, labels, number, generator)
-                order = generator.permutation(chosen) if self.shuffle else chosen
-                self._pass(number, replace(examples, order=order), number == 1)
+                ordered = self._ordered(examples, chosen, generator if self.shuffle else None)
+                self._pass(number, ordered, number == 1)
                 # After every pass, so that whoever looks at the learner in between does not change what it adds up.
                 self._settle(rows)
                 if len(validation):
@@ -151,6 +133,21 @@ class OnlineClassifier(RankingClassifier):
                 kept.keep(self, generator, enough)
                 if enough:
                     break
+
+    def _ordered(self, examples: Examples, chosen: IntArray, generator: np.random.Generator | None) -> Examples:
+        """The rows of a pass in the order to take them in; see `abound.learn.disk_order` for rows on disk."""
+        entries = window_entries(examples.rows, check_memory(self.memory))
+        if entries is None:
+            return replace(examples, order=chosen if generator is None else generator.permutation(chosen))
+        return replace(examples, order=chosen, windows=make_windows(examples.rows, chosen, entries, generator))
+
+    def _check_needs(self, rows: Rows, labels: Labels) -> None:
+        """Refuse, before anything is done, what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return
+        twice = not self._is_part and (self.calibrate is not None or (self.cut is not None and labels.kind != "single"))
+        require_memory(memory, online_needs(rows, self._model_needs(rows, labels, memory), memory, twice), ADVICE)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
@@ -190,7 +187,7 @@ class OnlineClassifier(RankingClassifier):
         order = np.arange(rows.n_rows, dtype=np.int64)
         number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
         try:
-            self._pass(number, Examples(rows, labels, weights, order), True)
+            self._pass(number, self._ordered(Examples(rows, labels, weights, order), order, None), True)
         finally:
             self._settle(rows)
         del self.history_[:-LONGEST_HISTORY]
@@ -226,9 +223,26 @@ class OnlineClassifier(RankingClassifier):
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         """One pass; returns the kernel's tally. In a first pass features count how often they are seen."""
 
-    @abstractmethod
     def _export(self) -> ClassIndex:
-        """The index of what has been learned."""
+        """The index of what has been learned, made of a few features at a time if a budget asks for it."""
+        degrees = self._degrees()
+        n_edges, memory = int(degrees.sum()), check_memory(self.memory)
+        if memory is None or 64 * n_edges <= memory // WINDOW_SHARE:
+            return self._export_part(0, len(degrees))
+        cuts = spans(np.concatenate(([0], np.cumsum(degrees))), -(-64 * WINDOW_SHARE * n_edges // memory))
+        return joined_index(self._export_part(begin, end) for begin, end in cuts)
+
+    @abstractmethod
+    def _degrees(self) -> IntArray:
+        """How many edges each feature has at most."""
+
+    @abstractmethod
+    def _export_part(self, begin: int, end: int) -> ClassIndex:
+        """The index of some features."""
+
+    @abstractmethod
+    def _model_needs(self, rows: Rows, labels: Labels, memory: int) -> dict[str, int]:
+        """The most bytes that what is learned will take, by what they are for."""
 
     @abstractmethod
     def _edges(self) -> int:
@@ -251,6 +265,7 @@ class OnlineClassifier(RankingClassifier):
         check_choice("shuffle", self.shuffle, (True, False))
         check_number("validation_fraction", self.validation_fraction, 0, 0.9)
         check_choice("negative", self.negative, ("ignore", "split"))
+        check_memory(self.memory)
 
     @abstractmethod
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
@@ -318,7 +333,9 @@ class OnlineClassifier(RankingClassifier):
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         self._state.index = None
         begin = time.perf_counter()
-        tally = self._learn(examples, first_pass)
+        tally = np.zeros(3)
+        for part in examples.parts():
+            tally += self._learn(part, first_pass)
         self.history_.append(
             {
                 "pass": number,

@@ -65,6 +65,9 @@ class OOZClassifier(IndexLearner):
     checkpoint : path or None, default=None
         A folder for what was learned after each pass: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Notes
     -----
@@ -99,6 +102,7 @@ class OOZClassifier(IndexLearner):
         random_state: Any = 0,
         n_jobs: int | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.rate = rate
         self.margin = margin
@@ -115,6 +119,7 @@ class OOZClassifier(IndexLearner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -189,6 +194,9 @@ class OOZClassifier(IndexLearner):
         if self.variant == "ooz":
             return super()._edges()
         return 2 * int(np.count_nonzero(self._state.lists.heads["seen"]))
+
+    def _edges_a_feature(self, n_classes: int) -> int:
+        return n_classes if self.max_degree is None else self.max_degree + 1
 
     def _export(self) -> ClassIndex:
         if self.variant == "ooz":

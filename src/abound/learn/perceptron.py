@@ -71,6 +71,9 @@ class PerceptronClassifier(PrototypeLearner):
         Seed of the orders, the first weights, the repeated rows and the held-out part.
     n_jobs : int or None, default=None
         Threads, in training and ranking; -1 for all cores. They do not change the result.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class PerceptronClassifier(PrototypeLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.n_members = n_members
         self.init = init
@@ -117,6 +121,7 @@ class PerceptronClassifier(PrototypeLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch; see `OnlineClassifier.fit`.
@@ -172,6 +177,8 @@ class PerceptronClassifier(PrototypeLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("n_members", self.n_members, 1, whole=True)
+        if self.n_members > 1 and self.memory is not None:
+            raise ValueError(f"memory={self.memory!r}: the members of a committee are in memory together; set None")
         check_choice("init", self.init, ("zero", "random"))
         check_number("rate", self.rate, 0, above=True)
 

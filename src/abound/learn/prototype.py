@@ -28,10 +28,15 @@ from abound.learn._prototype_lists import (
     with_shares,
 )
 from abound.learn.base import RankingClassifier
+from abound.learn.disk_order import WINDOW_SHARE
+from abound.learn.disk_sums import add_to_sums
 from abound.learn.index_parts import prefixed
 from abound.learn.kept_lists import lists_from_arrays, lists_to_arrays
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, make_batch, repeated_rows
+from abound.learn.row_views import feature_counts
+from abound.memory import check_memory
+from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
 
@@ -50,6 +55,9 @@ PLACES = 2**28
 BOOK_CHANGES = 2**24
 """Changes that are kept to average the weights with before they are added up."""
 
+BOOK_SHARE, BYTES_A_CHANGE = 16, 40
+"""With a budget the book takes this part of it, and so does a product of rows and changes; what a change takes."""
+
 EDGES_A_CALL = 20_000_000
 """Weights copied by one kernel call."""
 
@@ -67,9 +75,12 @@ class PrototypeState(OnlineState):
     sums: Any = None
     book: ChangeBook = field(default_factory=ChangeBook)
 
-    def add_sums(self, rows: Rows) -> None:
-        """Add what the book holds of these rows."""
-        if self.book.rows:
+    def add_sums(self, rows: Rows, memory: int | None = None) -> None:
+        """Add what the book holds of these rows; with a budget for rows on disk, part by part and in a file."""
+        if self.book.rows and memory is not None and is_mapped(rows.data):
+            by_row = self.book.take_all(rows.n_rows, self.lists.dense.shape[1])
+            self.sums = add_to_sums(self.sums, rows, by_row, memory // BOOK_SHARE)
+        elif self.book.rows:
             sums = self.book.sums(rows, self.lists.dense.shape[1])
             self.sums = sums if self.sums is None else (self.sums + sums).tocsr()
 
@@ -118,6 +129,7 @@ class PrototypeLearner(OnlineClassifier):
         check_choice("keep_when", self.keep_when, ("end", "pass"))
         for name in ("average", "shuffle", "resample"):
             check_choice(name, getattr(self, name), (True, False))
+        check_memory(self.memory)
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError("patience needs rows to measure on: set validation_fraction above 0")
 
@@ -143,6 +155,8 @@ class PrototypeLearner(OnlineClassifier):
         most = int(np.diff(bounds).max(initial=0))
         batch = make_batch(size, width, self._changes_a_row(width), self._state.n_features, most)
         walk = self._walk(examples, batch)
+        memory = check_memory(self.memory)
+        most_changes = BOOK_CHANGES if memory is None else min(BOOK_CHANGES, memory // BOOK_SHARE // BYTES_A_CHANGE)
         with workers(self.n_jobs) as pool:
             lists = with_shares(self._state.lists, pool.n_workers)
             self._state.lists = with_places(lists, min(4 * int(ends[-1]), PLACES)) if lists.used[0] == 0 else lists
@@ -153,13 +167,13 @@ class PrototypeLearner(OnlineClassifier):
                 self._apply(examples, begin, end, batch, pool)
                 if self.average:
                     self._state.book.note(order[begin:end], batch, self._state.steps)
-                    if self._state.book.n_changes > BOOK_CHANGES:
+                    if self._state.book.n_changes > most_changes:
                         self._settle(examples.rows)
                 self._state.steps += end - begin
         return batch.tally
 
     def _settle(self, rows: Rows) -> None:
-        self._state.add_sums(rows)
+        self._state.add_sums(rows, check_memory(self.memory))
 
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         super()._pass(number, examples, first_pass)
@@ -226,31 +240,65 @@ class PrototypeLearner(OnlineClassifier):
         count_edges(self._state.lists, degrees)
         return int(degrees.sum())
 
-    def _weights(self) -> Any:
-        """All weights other than 0, features × classes, classes in no order."""
+    def _weights(self, first: int = 0, last: int | None = None) -> Any:
+        """The weights other than 0 of some features, features × classes, classes in no order."""
         lists = self._state.lists
+        last = self._state.n_features if last is None else last
         degrees = np.empty(self._state.n_features, dtype=np.int64)
         count_edges(lists, degrees)
         indptr = np.concatenate(([0], np.cumsum(degrees)))
-        classes = np.empty(indptr[-1], dtype=np.int32)
-        weights = np.empty(indptr[-1], dtype=np.float32)
-        for begin, end in spans(indptr, max(1, int(indptr[-1]) // EDGES_A_CALL)):
-            copy_edges(lists, indptr, begin, end, classes, weights)
-        return sp.csr_array((weights, classes, indptr), shape=(self._state.n_features, lists.dense.shape[1]))
+        indptr -= indptr[first]
+        own = indptr[first : last + 1]
+        classes = np.empty(own[-1], dtype=np.int32)
+        weights = np.empty(own[-1], dtype=np.float32)
+        for begin, end in spans(own, max(1, int(own[-1]) // EDGES_A_CALL)):
+            copy_edges(lists, indptr, first + begin, first + end, classes, weights)
+        return sp.csr_array((weights, classes, own), shape=(last - first, lists.dense.shape[1]))
 
-    def _mean_weights(self) -> Any:
-        """The weights that rank: averaged over all steps, or the last ones."""
-        weights, sums = self._weights(), self._state.sums
-        return weights if sums is None else (weights - sums / self._state.steps).tocsr()
+    def _mean_weights(self, first: int = 0, last: int | None = None) -> Any:
+        """The weights of some features that rank: averaged over all steps, or the last ones."""
+        weights, sums = self._weights(first, last), self._state.sums
+        if sums is None:
+            return weights
+        own = sums if weights.shape == sums.shape else sums[first:last]
+        return (weights - own / self._state.steps).tocsr()
+
+    def _degrees(self) -> IntArray:
+        degrees = np.empty(self._state.n_features, dtype=np.int64)
+        count_edges(self._state.lists, degrees)
+        # An average may have classes of which the last weights know nothing more.
+        return degrees if self._state.sums is None else degrees + np.diff(self._state.sums.indptr)
 
     def _export(self) -> ClassIndex:
-        weights = self._mean_weights()
+        index = super()._export()
+        return index if self.keep is None else index.prune(max_edges=edges_kept(self.keep, index.n_edges))
+
+    def _export_part(self, begin: int, end: int) -> ClassIndex:
+        weights = self._mean_weights(begin, end)
         index = ClassIndex.from_matrix(weights[:, self.n_common :])
-        if self.keep is not None:
-            index = index.prune(max_edges=edges_kept(self.keep, index.n_edges))
         if self.n_common == 0:
             return index
         return replace(index, offset=frozen(weights[:, [0]].toarray().ravel(), np.float32))
+
+    def _model_needs(self, rows: Rows, labels: Labels, memory: int) -> dict[str, int]:
+        width = labels.n_classes + self.n_common
+        changes = self.passes * self._changes_a_row(width)
+        degrees = np.minimum(feature_counts(rows) * float(changes), width)
+        # Dense rows are moved to a larger array when there are more of them; lists leave their old places behind.
+        weights = int(np.where(degrees >= self.dense_share * width, 16.0 * width, 24 * degrees).sum())
+        if getattr(self, "init", "zero") == "random":
+            weights = 8 * width * rows.n_features
+        size = max(1, min(self.batch_size, SCORE_BYTES // (4 * width)))
+        batch = size * (4 * width + 8 * self._changes_a_row(width) + 4 * size)
+        averages = 3 * memory // BOOK_SHARE if self.average else 0
+        if self.average and not is_mapped(rows.data):
+            averages += 36 * int(degrees.sum()) + 8 * int(rows.indptr[-1])
+        exporting = memory // WINDOW_SHARE + (24 * int(degrees.sum()) if self.keep is not None else 0)
+        return {
+            "the weights": weights + 40 * rows.n_features,
+            "averaging or exporting them": max(averages, exporting),
+            "a batch": batch,
+        }
 
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
         saved = _csr_arrays("", self._weights())
@@ -294,7 +342,7 @@ class PrototypeLearner(OnlineClassifier):
 
 
 def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
-    indptr, classes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    indptr, classes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
     return {f"{prefix}indptr": indptr, f"{prefix}classes": classes, f"{prefix}weights": matrix.data}
 
 

@@ -123,11 +123,27 @@ class ChangeBook:
         csr_array
             To be added to earlier sums.
         """
-        pair = (np.concatenate(self.rows), np.concatenate(self.classes))
-        by_row = sp.coo_array((np.concatenate(self.changes), pair), shape=(rows.n_rows, width)).tocsr()
+        by_row = self.take_all(rows.n_rows, width)
         X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-        self.rows, self.classes, self.changes, self.n_changes = [], [], [], 0
         return (X.T.tocsr() @ by_row).tocsr()
+
+    def take_all(self, n_rows: int, width: int) -> Any:
+        """Return the changes × step, rows × columns, and begin anew.
+
+        Parameters
+        ----------
+        n_rows, width : int
+            Number of rows and columns.
+
+        Returns
+        -------
+        csr_array
+            What was noted.
+        """
+        pair = (np.concatenate(self.rows), np.concatenate(self.classes))
+        by_row = sp.coo_array((np.concatenate(self.changes), pair), shape=(n_rows, width)).tocsr()
+        self.rows, self.classes, self.changes, self.n_changes = [], [], [], 0
+        return by_row
 
 
 def edges_kept(keep: float, n_edges: int) -> int:

@@ -17,16 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
+from abound.labels import Labels
 from abound.learn import _unweighted_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
 from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.base import spread
+from abound.learn.index_learner import BYTES_AN_EDGE
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.online import Examples, FrozenState, OnlineClassifier, OnlineState
 from abound.learn.perceptron_pairs import PerceptronPairs, no_pairs, pairs_from, rank_retrieved
+from abound.learn.row_views import feature_counts
 from abound.rank.topk import Ranking
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_choice, check_number
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_choice, check_number
 
 UP, DOWN = 1.2, 0.8
 """Factors of a promotion and a demotion."""
@@ -70,6 +73,9 @@ class UnweightedIndexClassifier(OnlineClassifier):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are larger than half of it are shuffled in windows.
 
     Notes
     -----
@@ -101,6 +107,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        memory: str | int | None = None,
     ) -> None:
         self.tolerance = tolerance
         self.rank_by = rank_by
@@ -113,6 +120,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -132,8 +140,6 @@ class UnweightedIndexClassifier(OnlineClassifier):
 
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         state, rows, labels, order = self._state, examples.rows, examples.labels, examples.order
-        if first_pass:
-            state.by_feature.heads["seen"] += np.bincount(rows.indices[rows.data > 0], minlength=rows.n_features)
         score = np.full(state.n_classes, UNTOUCHED, dtype=np.float32)
         touched, tally = np.empty(state.n_classes, dtype=np.int32), np.zeros(3)
         stage = state.perceptrons.stage(state.n_classes)
@@ -165,7 +171,19 @@ class UnweightedIndexClassifier(OnlineClassifier):
     def _edges(self) -> int:
         return int(np.count_nonzero(packed(self._state.by_class)[2] >= kernels.EDGE)) + self._state.perceptrons.n_pairs
 
+    def _degrees(self) -> IntArray:
+        return self._state.by_feature.heads["degree"].astype(np.int64)
+
+    def _model_needs(self, rows: Rows, labels: Labels, memory: int) -> dict[str, int]:
+        n_views = self._width_of_view(rows.n_features) // max(1, rows.n_features)
+        edges = n_views * int(np.minimum(feature_counts(rows) * labels.n_classes, labels.n_classes).sum())
+        pairs = self.n_perceptrons if self.rank_by == "perceptrons" else 0
+        return {"the lists of features and classes": (BYTES_AN_EDGE * 3 + 32 * pairs) * edges}
+
     def _export(self) -> ClassIndex:
+        return self._export_part(0, self._state.n_features)
+
+    def _export_part(self, begin: int, end: int) -> ClassIndex:
         indptr, features, weights = packed(self._state.by_class)
         classes = np.repeat(np.arange(self._state.n_classes), np.diff(indptr))
         edge = weights >= kernels.EDGE
@@ -187,6 +205,8 @@ class UnweightedIndexClassifier(OnlineClassifier):
 
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         self._ranking = []
+        if first_pass:
+            self._state.by_feature.heads["seen"] += feature_counts(examples.rows, positive=True)
         super()._pass(number, examples, first_pass)
 
     def _ranking_index(self) -> ClassIndex | None:

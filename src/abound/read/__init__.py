@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from abound.read.data import read_data
     from abound.read.datasets import Dataset, load_dataset, load_icd10
+    from abound.read.disk_rows import DiskRows, open_rows
+    from abound.read.disk_writing import convert_rows, write_row_chunks, write_rows
     from abound.read.documents import Documents, iter_documents, read_documents
     from abound.read.errors import FormatError
     from abound.read.formats import Vectors, iter_vectors, read_vectors, read_vectors_alike
@@ -23,8 +25,13 @@ __all__ = [
     "iter_vectors",
     "write_documents",
     "write_vectors",
+    "open_rows",
+    "convert_rows",
+    "write_rows",
+    "write_row_chunks",
     "Documents",
     "Vectors",
+    "DiskRows",
     "TextBytes",
     "Taxonomy",
     "Dataset",
@@ -42,6 +49,11 @@ _HOMES = {
     "read_vectors_alike": "formats",
     "iter_vectors": "formats",
     "Vectors": "formats",
+    "DiskRows": "disk_rows",
+    "open_rows": "disk_rows",
+    "convert_rows": "disk_writing",
+    "write_rows": "disk_writing",
+    "write_row_chunks": "disk_writing",
     "write_documents": "writing",
     "write_vectors": "writing",
     "TextBytes": "textbytes",

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from abound.read.compression import Source
 from abound.read.datasets import load_dataset, load_icd10
+from abound.read.disk_rows import is_disk_rows, open_rows
 from abound.read.documents import Documents, read_documents
 from abound.read.formats import Vectors, read_vectors
 from abound.read.sniff import DOCUMENT_FORMATS, content_format, suffix_format
 from abound.validation import check_choice
 
 BUILTIN = "builtin:"
+ROWS = "rows"
 SPLITS = {"icd10": "official", "icd10-random": "random"}
 
 
@@ -37,7 +39,8 @@ def read_data(
     ``.csv``, ``.jsonl``, ``.ndjson``, ``.fasttext`` and ``.ft`` are texts, ``.svm``, ``.libsvm``, ``.svmlight`` and
     ``.xmc`` are vectors. For other suffixes and standard input the first line does that is neither blank nor a comment:
     two or three whole numbers, or labels and index:value, are vectors; ``__label__`` is fastText; a brace is JSONL; a
-    tab is TSV; and, with ``labelled=False``, anything else is a text a line.
+    tab is TSV; and, with ``labelled=False``, anything else is a text a line. A file that ``abound convert`` has written
+    is mapped, not read.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ def read_data(
         A built-in set, a folder, a file, or ``-`` for standard input.
     part : {"train", "valid", "test"}
         The part of a built-in set or folder.
-    format : {"tsv", "csv", "jsonl", "fasttext", "text", "vectors"}, optional
+    format : {"tsv", "csv", "jsonl", "fasttext", "text", "vectors", "rows"}, optional
         Overrides the rules above.
     labelled : bool
         False if labels are not needed, as for predicting.
@@ -79,11 +82,15 @@ def read_data(
         return load_icd10(SPLITS[short]).part(part)
     if name != "-" and Path(name).is_dir():
         return load_dataset(name).part(part)
+    if format == ROWS or (format is None and is_disk_rows(name)):
+        if zero_based is not None or n_features is not None:
+            raise ValueError(f"{name} holds rows on disk, which know zero_based and n_features themselves")
+        return open_rows(name)
     with Source(name) as opened:
         if format is None:
             format = suffix_format(name) or content_format(opened.head())
         else:
-            check_choice("format", format, (*DOCUMENT_FORMATS, "vectors"))
+            check_choice("format", format, (*DOCUMENT_FORMATS, "vectors", ROWS))
         if format == "vectors":
             return read_vectors(
                 opened,

@@ -11,6 +11,7 @@ import typer
 
 from abound import __version__
 from abound.serve.commands.compare import compare
+from abound.serve.commands.convert import convert
 from abound.serve.commands.data import data
 from abound.serve.commands.demo import demo
 from abound.serve.commands.evaluate import evaluate
@@ -43,6 +44,7 @@ for command in (
     serve,
     journal,
     learners,
+    convert,
     data,
     demo,
 ):

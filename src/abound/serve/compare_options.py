@@ -11,6 +11,7 @@ from abound.compare.memory import usable_memory
 from abound.compare.protocol import Plan
 from abound.distribute import check_cluster, count_workers
 from abound.learn.registry import LEARNERS
+from abound.memory import parse_bytes as parse_size
 from abound.serve.guard import wrong_usage
 from abound.serve.output import megabytes
 from abound.serve.settings import parse_pairs
@@ -22,7 +23,6 @@ DEFAULT_TEXT = {"ngram_range": (1, 2)}
 LEAST_MEMORY = 512 * 10**6
 """Python and its libraries alone need half of it."""
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -129,10 +129,7 @@ def parse_bytes(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?\s*", text.lower())
-    if match is None:
-        raise ValueError(f"{text!r} is no size; write 800MB or 2GB")
-    size = int(float(match[1]) * UNITS[match[2]])
+    size = parse_size(text)
     if size < LEAST_MEMORY:
         raise ValueError(f"{text}: Python and its libraries alone need more; at least {megabytes(LEAST_MEMORY)}")
     return size

@@ -17,6 +17,7 @@ from abound.learn.model import Model
 from abound.read.compression import Source
 from abound.read.data import BUILTIN, SPLITS, read_data
 from abound.read.datasets import Dataset, load_dataset, load_icd10
+from abound.read.disk_rows import is_disk_rows, open_rows
 from abound.read.documents import Documents, iter_documents, read_documents
 from abound.read.formats import Vectors, iter_vectors, read_vectors
 from abound.read.sniff import content_format, suffix_format
@@ -111,9 +112,15 @@ def _chunks(model: Model, data: str, options: Mapping[str, Any], part: str, labe
         check_names(options, (), f"the data set {data}")
         rows = dataset.part(part)
         _check_kind(model, data, "vectors" if isinstance(rows, Vectors) else "tsv")
-        if isinstance(rows, Vectors) and counts_from_zero(model) == (not rows.zero_based):
-            raise ValueError(f"{data} counts features from {int(not rows.zero_based)}, the model from the other")
+        _check_base(model, data, rows)
         yield rows
+        return
+    if options.get("format", "rows") == "rows" and is_disk_rows(data):
+        check_names(options, ("format",), "a file of rows")
+        mapped = open_rows(data)
+        _check_kind(model, data, "vectors")
+        _check_base(model, data, mapped)
+        yield from mapped.chunks()
         return
     with Source(data) as source:
         _check_kind(model, source.name, _format(source, options))
@@ -204,6 +211,11 @@ def _check_kind(model: Model, name: str, form: str | None) -> None:
         raise ValueError(f"{name} holds vectors (index:value), but the model takes texts (or pass --read format=text)")
     if model.vectoriser is None and form not in ("vectors", None):
         raise ValueError(f"{name} holds texts, but the model takes vectors (or pass --read format=vectors)")
+
+
+def _check_base(model: Model, name: str, rows: Data) -> None:
+    if isinstance(rows, Vectors) and counts_from_zero(model) == (not rows.zero_based):
+        raise ValueError(f"{name} counts features from {int(not rows.zero_based)}, the model from the other")
 
 
 def _document_options(options: Mapping[str, Any]) -> dict[str, Any]:

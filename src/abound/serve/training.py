@@ -9,6 +9,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.model import Model
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import LEARNERS, make_learner
+from abound.read.disk_rows import DiskRows
 from abound.read.documents import Documents
 from abound.read.taxonomy import Taxonomy
 from abound.serve.inputs import ZERO_BASED, Data
@@ -124,7 +125,8 @@ def train_model(
         X, extra = vectoriser.fit_transform(data.text_bytes), {}
     else:
         vectoriser = None
-        X, extra = data.X, {ZERO_BASED: "true" if data.zero_based else "false"}
+        X = data if isinstance(data, DiskRows) else data.X
+        extra = {ZERO_BASED: "true" if data.zero_based else "false"}
     parameters = learner.get_params(deep=False)
     if taxonomy is not None and "taxonomy" in parameters and parameters["taxonomy"] is None:
         learner.set_params(taxonomy=taxonomy)

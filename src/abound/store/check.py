@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abound.scratch import let_go
 from abound.store.errors import ModelFileError
 
 Array = npt.NDArray[Any]
@@ -101,7 +102,7 @@ def check_ids(name: str, ids: Array, n_ids: int) -> None:
             raise ModelFileError(name, f"entry {begin + place} is {block[place]}, but {known}")
 
 
-def check_content(name: str, array: Array, crc32: Any) -> None:
+def check_content(name: str, array: Array, crc32: Any, *, keep: bool = True) -> None:
     """Compare an array's bytes with its checksum; a bool must be 0 or 1.
 
     Parameters
@@ -112,6 +113,8 @@ def check_content(name: str, array: Array, crc32: Any) -> None:
         In C order.
     crc32 : object
         The checksum the file gives: eight hexadecimal digits.
+    keep : bool
+        Whether what was read of a mapped array stays in memory.
     """
     content = array.reshape(-1).view(np.uint8)
     crc = 0
@@ -120,5 +123,7 @@ def check_content(name: str, array: Array, crc32: Any) -> None:
         crc = zlib.crc32(block.data, crc)
         if array.dtype == np.bool_ and block.max() > 1:
             raise ModelFileError(name, "a bool is neither 0 nor 1")
+        if not keep:
+            let_go(block)
     if f"{crc:08x}" != crc32:
         raise ModelFileError(name, f"its content has the checksum {crc:08x}, but {crc32} is recorded")

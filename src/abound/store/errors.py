@@ -19,4 +19,5 @@ class ModelFileError(ValueError):
     """
 
     def __init__(self, where: object, problem: str, remedy: str = AGAIN) -> None:
+        self.where, self.problem, self.remedy = where, problem, remedy
         super().__init__(f"{where}: {problem}. {remedy}")

@@ -189,7 +189,7 @@ class Stored(Section):
         self._names = []
 
 
-def open_arrays(path: str | os.PathLike[str], *, verify: bool = True) -> Stored:
+def open_arrays(path: str | os.PathLike[str], *, verify: bool = True, keep: bool = True) -> Stored:
     """Map a model file and check it.
 
     Parameters
@@ -198,6 +198,8 @@ def open_arrays(path: str | os.PathLike[str], *, verify: bool = True) -> Stored:
         The file.
     verify : bool
         Compare every array with its checksum. The header is always checked.
+    keep : bool
+        Whether what was verified stays in memory: False for a file that may be larger.
 
     Returns
     -------
@@ -221,7 +223,7 @@ def open_arrays(path: str | os.PathLike[str], *, verify: bool = True) -> Stored:
     stored = Stored(path, arrays, header.meta, header.version, header.extra)
     if verify:
         for name, array in arrays.items():
-            check_content(stored.name_of(name), array, header.crc32[name])
+            check_content(stored.name_of(name), array, header.crc32[name], keep=keep)
     return stored
 
 

@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from abound.scratch import let_go
 from abound.store import strict_json
 from abound.store.header import (
     DTYPES,
@@ -158,9 +159,12 @@ def _write(file: IO[bytes], array: Array, dtype: np.dtype[Any]) -> int:
     step = BLOCK // dtype.itemsize
     crc = 0
     for begin in range(0, array.size, step):
-        block = np.ascontiguousarray(flat[begin : begin + step], dtype=dtype).view(np.uint8).data
+        part = flat[begin : begin + step]
+        block = np.ascontiguousarray(part, dtype=dtype).view(np.uint8).data
         crc = zlib.crc32(block, crc)
         file.write(block)
+        # What came from a mapped file, such as one larger than memory, need not stay.
+        let_go(part)
     return crc
 
 

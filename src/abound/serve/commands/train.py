@@ -48,6 +48,10 @@ def train(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of all random choices.", show_default=False)
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Most memory to train in, such as 4GB; more is refused.", show_default=False),
+    ] = None,
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
     checkpoint: CheckpointOption = None,
@@ -82,6 +86,7 @@ def train(
     with wrong_usage("--set"):
         parameters = {name: value for name, value in hints.items() if name in known}
         parameters["validation_fraction"] = validation_fraction
+        parameters["memory"] = memory
         parameters = {name: value for name, value in parameters.items() if value is not None}
         estimator = checked_learner(learner, parameters | parse_pairs(settings or ()))
     with wrong_usage("--text"):

@@ -1,0 +1,175 @@
+"""Arrays that live in files: temporary ones to work in, and letting go of the pages of mapped ones.
+
+A mapped array is read and written like any other. Its pages can leave memory at any time without loss, for the file has
+them; `let_go` makes them leave now, so that a process that reads a large file from front to back stays small.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class _Scratch(mmap.mmap):
+    """A mapped temporary file, shared and not private: letting go of its pages loses nothing."""
+
+
+def scratch_array(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """Return zeros that live in a temporary file, which vanishes with the array.
+
+    The file is in the folder for temporary files; the environment variable ``TMPDIR`` says where that is. Its room on
+    the disk is reserved at once, so that a full disk is an error here and now.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Its shape.
+    dtype : dtype
+        Its type.
+
+    Returns
+    -------
+    array
+        Writeable.
+
+    Examples
+    --------
+    >>> numbers = scratch_array(3, np.int32)
+    >>> numbers[1] = 7
+    >>> let_go(numbers)
+    >>> numbers.tolist()
+    [0, 7, 0]
+    """
+    dtype = np.dtype(dtype)
+    shape = (shape,) if isinstance(shape, int | np.integer) else shape
+    size = math.prod(shape) * dtype.itemsize
+    if size == 0:
+        return np.zeros(shape, dtype)
+    with tempfile.TemporaryFile(prefix="abound-") as file:
+        _reserve(file.fileno(), size)
+        mapped = _Scratch(file.fileno(), size)
+    return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+class Spill:
+    """An array that grows in a temporary file and is mapped once it is whole; the file has no name and leaves nothing.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Its type.
+    width : int, optional
+        Length of its rows if it has two dimensions.
+    folder : path, optional
+        Where the file is to be; by default the folder for temporary files.
+
+    Examples
+    --------
+    >>> spill = Spill(np.int32)
+    >>> spill.append(np.array([1, 2])), spill.append(np.array([3]))
+    (None, None)
+    >>> spill.mapped().tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(
+        self, dtype: npt.DTypeLike, width: int | None = None, folder: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._descriptor = -1
+        with tempfile.TemporaryFile(prefix=".abound-", dir=folder) as file:
+            self._descriptor = os.dup(file.fileno())
+        self.length = 0
+
+    def __del__(self) -> None:
+        self.close()
+
+    def append(self, piece: Array) -> None:
+        """Write a piece behind the others.
+
+        Parameters
+        ----------
+        piece : array
+            Converted to the type of the whole.
+        """
+        left = memoryview(np.ascontiguousarray(piece, self._dtype).reshape(-1).view(np.uint8).data)
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        self.length += len(piece)
+
+    def mapped(self) -> Array:
+        """Return the whole array, read-only; nothing can be appended any more."""
+        shape = (self.length,) if self._width is None else (self.length, self._width)
+        size = math.prod(shape) * self._dtype.itemsize
+        if size == 0:
+            self.close()
+            return np.zeros(shape, self._dtype)
+        mapped = mmap.mmap(self._descriptor, size, access=mmap.ACCESS_READ)
+        self.close()
+        return np.frombuffer(mapped, self._dtype).reshape(shape)
+
+    def close(self) -> None:
+        """Let go of the file; what was mapped stays."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_mapped(array: Array) -> bool:
+    """Tell whether an array is a view of a mapped file that can be let go of.
+
+    Parameters
+    ----------
+    array : array
+        Any array.
+
+    Returns
+    -------
+    bool
+        False for private, writeable maps, whose changes are in memory alone.
+    """
+    return _file_behind(array) is not None
+
+
+def let_go(*arrays: Array) -> None:
+    """Let the pages of mapped arrays leave this process's memory; other arrays stay as they are.
+
+    Parameters
+    ----------
+    *arrays : array
+        Contiguous ones. Their content does not change: what is read again comes from the file.
+    """
+    for array in arrays:
+        mapped = _file_behind(array)
+        if mapped is None or not array.nbytes or not hasattr(mapped, "madvise"):
+            continue
+        start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+        begin = start - start % mmap.PAGESIZE
+        mapped.madvise(mmap.MADV_DONTNEED, begin, min(start + array.nbytes, len(mapped)) - begin)
+
+
+def _file_behind(array: Array) -> mmap.mmap | None:
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    if isinstance(base, _Scratch) or (isinstance(base, mmap.mmap) and memoryview(base).readonly):
+        return base
+    return None
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+    else:
+        os.truncate(descriptor, size)
