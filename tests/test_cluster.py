@@ -58,16 +58,8 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
         _connect(1, "127.0.0.1:1")
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
-def test_a_local_cluster_cannot_be_reached_from_outside() -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'abound[cluster]'")
-    script = (
-        "from abound.distribute import workers\n"
-        "from cluster_data import open_doors\n"
-        "with workers(1, 'local') as pool:\n"
-        "    print(list(pool.map(abs, [-1])), open_doors())\n"
-    )
-    # A process of its own: this one may be connected to another cluster.
+def said_by(script: str) -> str:
+    """The last line of a script's output, in a process of its own: this one may be connected to another cluster."""
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -77,7 +69,34 @@ def test_a_local_cluster_cannot_be_reached_from_outside() -> None:
         check=True,
         timeout=300,
     )
-    assert done.stdout.splitlines()[-1] == "[1] []"
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+def test_a_local_cluster_cannot_be_reached_from_outside() -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'abound[cluster]'")
+    script = (
+        "from abound.distribute import workers\n"
+        "from cluster_data import open_doors\n"
+        "with workers(1, 'local') as pool:\n"
+        "    print(list(pool.map(abs, [-1])), open_doors(), len(open_doors(also_loopback=True)) > 0)\n"
+    )
+    assert said_by(script) == "[1] [] True"
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+def test_threads_and_processes_listen_nowhere_and_do_without_ray() -> None:
+    script = (
+        "import sys\n"
+        "from abound import LinearClassifier\n"
+        "from abound.distribute import workers\n"
+        "from cluster_data import open_doors\n"
+        "if __name__ == '__main__':\n"
+        "    LinearClassifier(n_jobs=2).fit([[1.0], [2.0]], [0, 1])\n"
+        "    with workers(2, 'processes') as pool:\n"
+        "        print(list(pool.map(abs, [-1])), open_doors(also_loopback=True), 'ray' in sys.modules)\n"
+    )
+    assert said_by(script) == "[1] [] False"
 
 
 def test_a_lost_node_leaves_the_same_model(ray_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
