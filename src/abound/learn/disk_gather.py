@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from abound.distribute import spans
-from abound.learn.disk_order import rows_bytes
+from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.linear_rows import SolverRows, row_norms
 from abound.learn.row_views import add_constant, copy_entries
 from abound.scratch import is_mapped, let_go, scratch_array
@@ -170,6 +170,7 @@ def solver_rows_on_disk(
         frozen(weights[order], np.float32),
         frozen(order, np.int64),
         frozen(features, np.int32),
+        max(1, memory // WINDOW_SHARE // 8),
     )
 
 

@@ -154,7 +154,7 @@ def _level_rows(rows: SolverRows, pairs: Pairs, begin: int, end: int, memory: in
         return rows, here
     gathered = gather_rows(rows, order, memory)
     norms, weights = frozen(rows.norms[order], np.float32), frozen(rows.weights[order], np.float32)
-    return SolverRows(*gathered, norms, weights, rows.order, rows.features), here
+    return SolverRows(*gathered, norms, weights, rows.order, rows.features, rows.window), here
 
 
 def _solve_level(
