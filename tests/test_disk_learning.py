@@ -110,6 +110,7 @@ def test_another_width_is_refused(task):
         EMAClassifier(),
         OOZClassifier(rate=0.1),
         UnweightedIndexClassifier(passes=2),
+        UnweightedIndexClassifier(passes=2, rank_by="perceptrons", n_perceptrons=2),
         PAClassifier(passes=2, average=False),
         MMPClassifier(passes=1, average=False),
         PerceptronClassifier(passes=2, average=False),
