@@ -83,9 +83,9 @@ class Spill:
     def __init__(
         self, dtype: npt.DTypeLike, width: int | None = None, folder: str | os.PathLike[str] | None = None
     ) -> None:
+        self._descriptor = -1
         self._dtype = np.dtype(dtype)
         self._width = width
-        self._descriptor = -1
         with tempfile.TemporaryFile(prefix=".abound-", dir=folder) as file:
             self._descriptor = os.dup(file.fileno())
         self.length = 0
