@@ -30,7 +30,7 @@ from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import heavy_edges
 from abound.learn.one_vs_rest import join_edges
 from abound.learn.row_views import add_constant, ignore_negative, split_negative, take_rows
-from abound.memory import check_memory
+from abound.memory import bytes_in_use, check_memory
 from abound.read import open_rows, write_rows
 from abound.scratch import is_mapped
 from abound.validation import Rows, as_rows
@@ -293,6 +293,22 @@ def test_a_budget_that_is_no_size_is_refused(memory):
         FeatureFocusClassifier(memory=memory).fit([[1.0], [2.0]], ["a", "b"])
     with pytest.raises(ValueError, match="memory="):
         LabelTreeClassifier(memory=memory).fit([[1.0], [2.0]], ["a", "b"])
+
+
+@pytest.mark.skipif(not bytes_in_use(), reason="the system does not tell what a process holds")
+def test_rows_that_were_learned_leave_memory(tmp_path, any_size):
+    rng = np.random.default_rng(0)
+    indices = np.sort(rng.integers(0, 40, (100_000, 80)) + 40 * np.arange(80), axis=1).astype(np.int32)
+    X = sp.csr_array((np.ones(indices.size, np.float32), indices.ravel(), np.arange(0, indices.size + 1, 80)))
+    write_rows(tmp_path / "data.rows", X, np.arange(100_000) % 5)
+    del X, indices
+    disk = open_rows(tmp_path / "data.rows")
+    FeatureFocusClassifier(memory=10**7).fit(disk.take(np.arange(100)).X, disk.labels.take(np.arange(100)))
+    before, peak = bytes_in_use(), []
+    learner = FeatureFocusClassifier(memory=10**7, passes=2)
+    learner._watch = frozenset([1, 2]), lambda: peak.append(bytes_in_use())
+    learner.fit(disk, disk.labels)
+    assert max(peak) - before < disk.nbytes / 2
 
 
 def random_rows(rng, n_rows, n_features):
