@@ -1,6 +1,6 @@
 """Do FF, PA and label trees train from a set on disk three times as large as the memory they may take?
 
-    python benchmarks/disk_backed.py [--memory 1GB] [--times 3] [--folder FOLDER] [--quick]
+    python benchmarks/disk_backed.py [--memory 600MB] [--times 3] [--folder FOLDER] [--quick]
 
 Rows are generated chunk by chunk and written as a file of mapped arrays, which is as large as the budget times three.
 Each learner is trained in a fresh process with ``memory=`` set to the budget. The figures are what the system counts
@@ -32,9 +32,9 @@ from abound.memory import kernel_figure, parse_bytes
 from abound.read import Vectors, open_rows, write_row_chunks
 from record import Recorder
 
-N_FEATURES, N_CLASSES, A_ROW, CHUNK = 20_000, 500, 300, 10_000
+N_FEATURES, N_CLASSES, A_ROW, CHUNK = 20_000, 250, 300, 10_000
 TEST_ROWS = 20_000
-LEARNERS: dict[str, dict[str, Any]] = {"ff": {}, "pa": {"passes": 2}, "label-tree": {}}
+LEARNERS: dict[str, dict[str, Any]] = {"ff": {}, "pa": {"passes": 1}, "label-tree": {}}
 
 
 def chunks(n_rows: int, seed: int) -> Iterator[Vectors]:
@@ -119,7 +119,7 @@ def in_fresh_process(learner: str, folder: Path, memory: int | None) -> dict[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--memory", default="1GB")
+    parser.add_argument("--memory", default="600MB")
     parser.add_argument("--times", type=float, default=3)
     parser.add_argument("--folder", type=Path, help="where to write the set; by default a temporary folder")
     parser.add_argument("--learners", nargs="*", default=list(LEARNERS))

@@ -15,6 +15,7 @@ from abound import (
     FeatureFocusClassifier,
     IndependentClassifier,
     LabelTreeClassifier,
+    LinearClassifier,
     MMPClassifier,
     OOZClassifier,
     PAClassifier,
@@ -24,8 +25,12 @@ from abound import (
 from abound.learn.disk_gather import gather_rows
 from abound.learn.disk_order import BLOCKS, make_windows, window_entries
 from abound.learn.disk_sums import add_to_sums
+from abound.learn.linear_disk import edges_on_disk
+from abound.learn.linear_rows import solver_rows
+from abound.learn.linear_solver import heavy_edges
+from abound.learn.one_vs_rest import join_edges
 from abound.learn.row_views import add_constant, ignore_negative, split_negative, take_rows
-from abound.memory import check_memory
+from abound.memory import bytes_in_use, check_memory
 from abound.read import open_rows, write_rows
 from abound.scratch import is_mapped
 from abound.validation import Rows, as_rows
@@ -54,7 +59,7 @@ def task(tmp_path_factory):
 @pytest.fixture
 def any_size(monkeypatch):
     """Let budgets be smaller than what Python itself takes."""
-    for module in ("online", "label_tree_disk", "independent"):
+    for module in ("online", "label_tree_disk", "independent", "linear"):
         monkeypatch.setattr(f"abound.learn.{module}.require_memory", lambda *given: None)
 
 
@@ -117,6 +122,7 @@ def test_another_width_is_refused(task):
         EMAClassifier(),
         OOZClassifier(rate=0.1),
         UnweightedIndexClassifier(passes=2),
+        UnweightedIndexClassifier(passes=2, rank_by="perceptrons", n_perceptrons=2),
         PAClassifier(passes=2, average=False),
         MMPClassifier(passes=1, average=False),
         PerceptronClassifier(passes=2, average=False),
@@ -203,11 +209,39 @@ def test_label_trees_are_the_same_from_disk(task, settings, several, any_size, m
 
 
 @pytest.mark.parametrize("name", ["cluster", "checkpoint"])
-def test_label_trees_on_disk_are_trained_here_and_at_once(task, name, any_size, tmp_path):
+@pytest.mark.parametrize("learner", [LabelTreeClassifier, LinearClassifier])
+def test_rows_on_disk_are_learned_here_and_at_once(task, learner, name, any_size, tmp_path):
     _, disk, *_ = task
     given = {"cluster": "processes", "checkpoint": str(tmp_path)}[name]
     with pytest.raises(ValueError, match=f"{name}=.*rows that stay on disk"):
-        LabelTreeClassifier(memory=BUDGET, **{name: given}).fit(disk, disk.labels)
+        learner(memory=BUDGET, **{name: given}).fit(disk, disk.labels)
+
+
+@pytest.mark.parametrize("settings", [{}, {"bias": 1.0, "n_jobs": 2}, {"loss": "logistic"}, {"C": "cv"}], ids=str)
+def test_linear_models_from_disk_reach_the_same_optimum(task, settings, any_size, monkeypatch):
+    X, disk, y, *_ = task
+    monkeypatch.setattr("abound.learn.linear_solver.ENTRIES_A_ROW", 2)
+    learner = LinearClassifier(tol=1e-4, min_weight=0, C_grid=(0.1, 1.0), **settings)
+    usual = clone(learner).fit(X, y)
+    from_disk = clone(learner).set_params(memory=BUDGET).fit(disk, disk.labels)
+    assert is_mapped(from_disk.index_.weights)
+    assert np.allclose(usual.objective_, from_disk.objective_, rtol=1e-3)
+    assert np.mean(usual.predict(X) == from_disk.predict(disk)) > 0.99
+    again = clone(learner).set_params(memory=BUDGET, n_jobs=1).fit(disk, disk.labels)
+    assert same_model(from_disk, again)
+
+
+def test_blocks_that_wait_in_files_make_the_same_index(task):
+    X, *_ = task
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(60, 16)).astype(np.float32) * (rng.random((60, 16)) < 0.3)
+    offset = rng.normal(size=60).astype(np.float32)
+    blocks = [heavy_edges(weights, np.zeros(60, np.float32), 16, 0.1, first) for first in (0, 16, 32)]
+    rows = solver_rows(as_rows(X[:, :60]), np.ones(1500, np.float32), np.random.default_rng(0))
+    one = join_edges(blocks, rows, offset, 60, 48)
+    other = join_edges([edges_on_disk(edges) for edges in blocks], rows._replace(window=1), offset, 60, 48)
+    for name in ("indptr", "classes", "weights", "offset"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_large_nodes_take_the_same_steps_from_disk(task, any_size, monkeypatch):
@@ -232,7 +266,9 @@ def test_decisions_are_learned_from_disk_too(task, learner, any_size):
 
 
 @pytest.mark.parametrize(
-    "learner", [FeatureFocusClassifier(), PAClassifier(), UnweightedIndexClassifier(), LabelTreeClassifier()], ids=str
+    "learner",
+    [FeatureFocusClassifier(), PAClassifier(), UnweightedIndexClassifier(), LabelTreeClassifier(), LinearClassifier()],
+    ids=str,
 )
 def test_too_little_memory_is_refused_before_any_work(task, learner, monkeypatch):
     _, disk, *_ = task
@@ -269,6 +305,22 @@ def test_a_budget_that_is_no_size_is_refused(memory):
         FeatureFocusClassifier(memory=memory).fit([[1.0], [2.0]], ["a", "b"])
     with pytest.raises(ValueError, match="memory="):
         LabelTreeClassifier(memory=memory).fit([[1.0], [2.0]], ["a", "b"])
+
+
+@pytest.mark.skipif(not bytes_in_use(), reason="the system does not tell what a process holds")
+def test_rows_that_were_learned_leave_memory(tmp_path, any_size):
+    rng = np.random.default_rng(0)
+    indices = np.sort(rng.integers(0, 40, (100_000, 80)) + 40 * np.arange(80), axis=1).astype(np.int32)
+    X = sp.csr_array((np.ones(indices.size, np.float32), indices.ravel(), np.arange(0, indices.size + 1, 80)))
+    write_rows(tmp_path / "data.rows", X, np.arange(100_000) % 5)
+    del X, indices
+    disk = open_rows(tmp_path / "data.rows")
+    FeatureFocusClassifier(memory=10**7).fit(disk.take(np.arange(100)).X, disk.labels.take(np.arange(100)))
+    before, peak = bytes_in_use(), []
+    learner = FeatureFocusClassifier(memory=10**7, passes=2)
+    learner._watch = frozenset([1, 2]), lambda: peak.append(bytes_in_use())
+    learner.fit(disk, disk.labels)
+    assert max(peak) - before < disk.nbytes / 2
 
 
 def random_rows(rng, n_rows, n_features):

@@ -18,6 +18,10 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+AROUND = 1024
+"""Pages before an array that are let go of with it: the system maps some around each page that is read."""
+
+
 class _Scratch(mmap.mmap):
     """A mapped temporary file, shared and not private: letting go of its pages loses nothing."""
 
@@ -83,9 +87,9 @@ class Spill:
     def __init__(
         self, dtype: npt.DTypeLike, width: int | None = None, folder: str | os.PathLike[str] | None = None
     ) -> None:
+        self._descriptor = -1
         self._dtype = np.dtype(dtype)
         self._width = width
-        self._descriptor = -1
         with tempfile.TemporaryFile(prefix=".abound-", dir=folder) as file:
             self._descriptor = os.dup(file.fileno())
         self.length = 0
@@ -153,7 +157,7 @@ def let_go(*arrays: Array) -> None:
         if mapped is None or not array.nbytes or not hasattr(mapped, "madvise"):
             continue
         start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
-        begin = start - start % mmap.PAGESIZE
+        begin = max(0, start - start % mmap.PAGESIZE - AROUND * mmap.PAGESIZE)
         mapped.madvise(mmap.MADV_DONTNEED, begin, min(start + array.nbytes, len(mapped)) - begin)
 
 

@@ -23,14 +23,14 @@ from sklearn.utils import get_tags
 from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _vote_kernels as kernels
-from abound.learn.base import RankingClassifier, spread
+from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.committee_parts import Given, changes_between, draws, is_linear, standardised, train_run
 from abound.learn.index_parts import folded, mean_index, prefixed
 from abound.learn.pa import PAClassifier
 from abound.learn.row_views import take_rows
 from abound.progress import track
-from abound.rank.topk import Ranking
+from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import (
     Float32Array,

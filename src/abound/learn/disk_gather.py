@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from abound.distribute import spans
-from abound.learn.disk_order import rows_bytes
+from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.linear_rows import SolverRows, row_norms
 from abound.learn.row_views import add_constant, copy_entries
 from abound.scratch import is_mapped, let_go, scratch_array
@@ -42,6 +42,20 @@ def stays_on_disk(rows: Rows, memory: int | None) -> bool:
         True for rows on disk that cannot be prepared in half of the budget.
     """
     return memory is not None and is_mapped(rows.data) and COPIES * rows_bytes(rows) > memory // 2
+
+
+def refuse_elsewhere(learner: Any) -> None:
+    """Refuse settings that learning from files cannot honour.
+
+    Parameters
+    ----------
+    learner : estimator
+        Whose rows stay on disk.
+    """
+    for name in ("cluster", "checkpoint"):
+        value = getattr(learner, name)
+        if value is not None:
+            raise ValueError(f"{name}={value!r}: not for rows that stay on disk; leave it or memory out")
 
 
 def gather_rows(
@@ -170,6 +184,7 @@ def solver_rows_on_disk(
         frozen(weights[order], np.float32),
         frozen(order, np.int64),
         frozen(features, np.int32),
+        max(1, memory // WINDOW_SHARE // 8),
     )
 
 

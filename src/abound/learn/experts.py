@@ -21,7 +21,7 @@ from sklearn.utils import get_tags
 from abound.distribute import Workers, spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _expert_kernels as kernels
-from abound.learn.base import RankingClassifier, spread
+from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.expert_lists import ExpertLists, experts_from, join_experts
 from abound.learn.expert_training import Data, confused_groups, confusions, rows_by_class, train_expert, train_fold
@@ -31,7 +31,7 @@ from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
 from abound.rank._topk_kernels import UNTOUCHED
-from abound.rank.topk import Ranking
+from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import (
     Float32Array,

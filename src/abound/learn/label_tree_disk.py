@@ -14,7 +14,7 @@ import numpy as np
 from abound.distribute import count_workers, workers
 from abound.labels import Labels
 from abound.learn._lanes import LANES
-from abound.learn.disk_gather import COPIES, gather_rows, stays_on_disk
+from abound.learn.disk_gather import COPIES, gather_rows, refuse_elsewhere, stays_on_disk
 from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.label_tree_nodes import VALUES_A_CALL, Pairs, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import TreeShape
@@ -114,10 +114,7 @@ def budget_on_disk(learner: Any, rows: Rows, labels: Labels) -> int | None:
     require_memory(memory, tree_needs(rows, labels, memory, count_workers(learner.n_jobs), spectral), advice)
     if not stays_on_disk(rows, memory):
         return None
-    for name in ("cluster", "checkpoint"):
-        value = getattr(learner, name)
-        if value is not None:
-            raise ValueError(f"{name}={value!r}: not for rows that stay on disk; leave it or memory out")
+    refuse_elsewhere(learner)
     return memory
 
 
@@ -186,7 +183,7 @@ def _level_rows(rows: SolverRows, pairs: Pairs, begin: int, end: int, memory: in
         return rows, here
     gathered = gather_rows(rows, order, memory)
     norms, weights = frozen(rows.norms[order], np.float32), frozen(rows.weights[order], np.float32)
-    return SolverRows(*gathered, norms, weights, rows.order, rows.features), here
+    return SolverRows(*gathered, norms, weights, rows.order, rows.features, rows.window), here
 
 
 def _solve_level(

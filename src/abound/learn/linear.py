@@ -8,17 +8,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from abound.distribute import Workers
+from abound.distribute import Workers, count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
+from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.linear_choice import choose_cost
+from abound.learn.linear_disk import linear_needs
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, Solved, solve_one_vs_rest
 from abound.learn.row_views import add_constant
+from abound.memory import check_memory, require_memory
+from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import (
     Float32Array,
@@ -78,6 +82,9 @@ class LinearClassifier(RankingClassifier):
     checkpoint : path or None, default=None
         A folder for finished blocks of classes: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        Rows on disk that are too large for it stay there and are shuffled in windows, and so do solved classes.
 
     Attributes
     ----------
@@ -107,6 +114,7 @@ class LinearClassifier(RankingClassifier):
     ranks_every_class: ClassVar[bool] = True
     objective_: Float64Array
     gap_: Float64Array
+    _on_disk: bool
 
     def __init__(
         self,
@@ -125,6 +133,7 @@ class LinearClassifier(RankingClassifier):
         n_jobs: int | None = None,
         cluster: str | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -141,6 +150,7 @@ class LinearClassifier(RankingClassifier):
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the problem of each class.
@@ -164,6 +174,7 @@ class LinearClassifier(RankingClassifier):
         self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        self._on_disk = self._check_needs(rows, labels)
         weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
@@ -200,17 +211,31 @@ class LinearClassifier(RankingClassifier):
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
+        check_memory(self.memory)
 
     def _solve(
         self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float], pool: Workers
     ) -> list[Solved]:
         generator = make_generator(self.random_state)
-        prepared = solver_rows(rows, weights, generator, self.bias)
+        given, memory = (rows, weights, generator, self.bias), check_memory(self.memory)
+        on_disk = self._on_disk and memory is not None and is_mapped(rows.data)
+        prepared = solver_rows_on_disk(*given, memory or 0) if on_disk else solver_rows(*given)
         seed = int(generator.integers(2**31))
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
         class_weights = class_costs(self.class_weight, labels, weights)
         width = self._width_of_view(rows.n_features)
         return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, pool)
+
+    def _check_needs(self, rows: Rows, labels: Labels) -> bool:
+        """Tell whether the rows stay on disk; refuse, before anything is done, what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return False
+        on_disk, needs = linear_needs(rows, labels, memory, count_workers(self.n_jobs))
+        require_memory(memory, needs, "use fewer threads, or rows on disk (abound convert)")
+        if on_disk:
+            refuse_elsewhere(self)
+        return on_disk
 
     def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:
         def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:

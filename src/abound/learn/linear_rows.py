@@ -29,6 +29,8 @@ class SolverRows(NamedTuple):
     """The user's row behind each row."""
     features: IdArray
     """The user's feature behind each feature; the constant feature of a bias comes after all of them."""
+    window: int = 0
+    """Entries of rows on disk that are shuffled together and let go of together; 0 for rows in memory."""
 
     @property
     def n_rows(self) -> int:

@@ -13,9 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abound.distribute import spans
 from abound.learn import _linear_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.linear_rows import SolverRows, lane_array
+from abound.learn.row_views import ENTRIES_A_ROW
+from abound.scratch import let_go
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
@@ -117,7 +120,7 @@ class Block:
             if all_rows:
                 self.active[:] = self._everyone
             else:
-                kernels.shuffle(self.active, n_active, seed + number)
+                self._shuffle(n_active, seed + number)
             # Sweeps over all rows look, but for a first one far from the solution: what they see is then true of the
             # same weights.
             hold = all_rows and (number > 0 or expected is not None)
@@ -135,6 +138,18 @@ class Block:
             if n_active == 0 or near or n_short == ACTIVE_SWEEPS:
                 n_active, all_rows = n, True
         return Outcome(objective, gap, max_sweeps, False)
+
+    def _shuffle(self, n_active: int, seed: int) -> None:
+        """Put the moving rows into a random order, those on disk window by window."""
+        rows = self.rows
+        if not rows.window:
+            kernels.shuffle(self.active, n_active, seed)
+            return
+        active = self.active[:n_active]
+        active.sort()
+        costs = np.cumsum(rows.indptr[active + 1] - rows.indptr[active] + ENTRIES_A_ROW)
+        for begin, end in spans(np.concatenate(([0], costs)), 1 + int(costs[-1]) // rows.window):
+            kernels.shuffle(active[begin:end], end - begin, seed)
 
     def _regulariser(self, products: Float64Array, origin: Float32Array | None) -> Float64Array:
         """½‖w − w₀‖²: with w₀ = 0 it is ½ Σ α y w·x, which the sweep has summed."""
@@ -173,13 +188,14 @@ class Block:
         rows, kept = self.rows, 0
         sums = np.zeros((3, LANES))
         mean = max(1, len(rows.indices) // max(1, rows.n_rows))
-        step = max(1, VALUES_A_CALL // mean)
+        step = max(1, min(VALUES_A_CALL // mean, rows.window // (mean + ENTRIES_A_ROW) if rows.window else n_active))
         for begin in range(0, n_active, step):
             kept = kernels.sweep(
                 *(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights),
                 *(self.targets, costs.positive, costs.negative, loss, threshold, hold),
                 *(self.active, begin, min(begin + step, n_active), kept, self.weights, self.duals, sums),
             )
+            let_go(rows.indices, rows.data)
         return kept, sums
 
 
@@ -232,6 +248,7 @@ def start_block(block: Block, background: Background, rows: IntArray, lanes: Int
         *(data.indptr, data.indices, data.data, rows, lanes, background.weights, background.duals),
         *(block.targets, block.weights, block.duals),
     )
+    let_go(data.indices, data.data)
 
 
 class Edges(NamedTuple):

@@ -14,6 +14,7 @@ from abound.labels import Labels
 from abound.learn import _linear_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_weight, without_light
+from abound.learn.linear_disk import edges_on_disk, join_edges_on_disk
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import (
     Background,
@@ -137,6 +138,7 @@ def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
             lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
         )
         edges = heavy_edges(block.weights, background.weights, n_lanes, lightest, first)
+        edges = edges_on_disk(edges) if problem.rows.window else edges
         found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
     problem.spare.give(block)
     return found
@@ -248,6 +250,10 @@ def join_edges(
     ClassIndex
         With the offset, by the user's features.
     """
+    full = np.zeros(n_features, dtype=np.float32)
+    full[rows.features] = offset
+    if rows.window:
+        return join_edges_on_disk(blocks, rows, frozen(full, np.float32), n_classes)
     degrees = np.zeros(n_features, dtype=np.int64)
     for edges in blocks:
         degrees[rows.features] += edges.counts
@@ -256,8 +262,6 @@ def join_edges(
     classes, weights = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
     for edges in blocks:
         kernels.place_edges(*edges, rows.features, cursor, classes, weights)
-    full = np.zeros(n_features, dtype=np.float32)
-    full[rows.features] = offset
     return ClassIndex.from_lists(
         indptr, classes, weights, n_classes=n_classes, offset=frozen(full, np.float32) if full.any() else None
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +21,7 @@ from abound.learn.kept_passes import KeptPasses
 from abound.learn.online_parts import Examples as Examples
 from abound.learn.online_parts import FrozenState as FrozenState
 from abound.learn.online_parts import OnlineState as OnlineState
+from abound.learn.online_parts import warn_if_sorted
 from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
@@ -45,9 +45,6 @@ from abound.validation import (
 
 LONGEST_HISTORY = 1000
 """Entries that the history keeps when learning goes on and on."""
-
-LONG_RUN = 100
-"""Rows of one class in a row from which `partial_fit` asks whether the data is sorted by class."""
 
 
 class OnlineClassifier(RankingClassifier):
@@ -183,7 +180,7 @@ class OnlineClassifier(RankingClassifier):
             self._state = self._start(rows.n_features, labels.n_classes)
         else:
             self._extend(rows, labels)
-        self._warn_if_sorted(labels)
+        self._run = warn_if_sorted(labels, self.class_counts_, self._run)
         order = np.arange(rows.n_rows, dtype=np.int64)
         number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
         try:
@@ -363,33 +360,6 @@ class OnlineClassifier(RankingClassifier):
         if rows.n_features > self._state.n_features or labels.n_classes > self._state.n_classes:
             self._grow(rows.n_features, labels.n_classes)
             self._state.n_features, self._state.n_classes = rows.n_features, labels.n_classes
-
-    def _warn_if_sorted(self, labels: Labels) -> None:
-        """Warn when one class follows itself far longer than its share of the rows explains."""
-        first = labels.first_ids()
-        if not len(first):
-            return
-        changes = np.flatnonzero(np.diff(first)) + 1
-        bounds = np.concatenate(([0], changes, [len(first)]))
-        lengths = np.diff(bounds)
-        last_class, last_length = self._run
-        if last_class == first[0]:
-            lengths[0] += last_length
-        self._run = (int(first[-1]), int(lengths[-1]))
-        longest = int(lengths.argmax())
-        share = self.class_counts_[first[bounds[longest]]] / max(1, self.class_counts_.sum())
-        if lengths[longest] < LONG_RUN or share == 1:
-            return
-        expected = np.log(self.class_counts_.sum()) / -np.log(share)
-        if lengths[longest] > 10 * expected:
-            label = self.classes_.tolist()[first[bounds[longest]]]
-            warnings.warn(
-                f"{lengths[longest]} rows of class {label!r} follow one another: the "
-                "rows seem to be sorted by class, and online learners fail on that. Shuffle them first, or use fit, "
-                "which does.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _view(self, rows: Rows) -> Rows:
         return split_negative(rows) if self.negative == "split" else ignore_negative(rows)

@@ -20,14 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from abound.distribute import spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _code_kernels as kernels
-from abound.learn.base import RankingClassifier, spread
+from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.dichotomizers import Codes, Dichotomizers, dichotomizers_from, train_dichotomizers
 from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
 from abound.learn.one_vs_rest import Settings
 from abound.progress import track
-from abound.rank.topk import Ranking, score_all
+from abound.rank.topk import Ranking, score_all, spread
 from abound.store import Section
 from abound.validation import (
     Float32Array,

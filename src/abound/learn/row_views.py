@@ -77,6 +77,7 @@ def feature_counts(rows: Rows, *, positive: bool = False) -> IntArray:
         part = rows.indices[span][rows.data[span] > 0] if positive else rows.indices[span]
         counts += np.bincount(part, minlength=rows.n_features)
         let_go(rows.indices[span], rows.data[span])
+    let_go(rows.indices, rows.data)
     return counts
 
 
@@ -120,6 +121,7 @@ def change_values(rows: Rows, change: Callable[[Float32Array], npt.NDArray[Any]]
         part, changed = rows.data[begin : begin + ENTRIES_AT_ONCE], data[begin : begin + ENTRIES_AT_ONCE]
         changed[:] = change(part)
         let_go(part, changed)
+    let_go(rows.data, data)
     return rows._replace(data=frozen(data, np.float32))
 
 
@@ -206,6 +208,7 @@ def _any_negative(rows: Rows) -> bool:
         if (part < 0).any():
             return True
         let_go(part)
+    let_go(rows.data)
     return False
 
 
@@ -225,4 +228,5 @@ def _rewritten(
         place = slice(indptr[begin], indptr[end])
         indices[place], data[place] = change(part)
         let_go(part.indices, part.data, indices[place], data[place])
+    let_go(rows.indices, rows.data, indices, data)
     return Rows(indptr, frozen(indices, np.int32), frozen(data, np.float32), n_features)

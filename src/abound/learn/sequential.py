@@ -25,7 +25,7 @@ import numpy.typing as npt
 from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn._sequential_kernels import LEVELS
-from abound.learn.base import RankingClassifier, TopK, spread
+from abound.learn.base import RankingClassifier, TopK
 from abound.learn.checkpoint import training_workers
 from abound.learn.dichotomizers import Dichotomizers, dichotomizers_from, train_dichotomizers
 from abound.learn.index_parts import prefixed
@@ -36,7 +36,7 @@ from abound.learn.sequential_pool import DESIGNS, draw_pool, pool_size
 from abound.learn.sequential_run import Budget, Levels, Run, Runs, Steps, Trajectory
 from abound.learn.sequential_votes import VoteCounter, as_votes, expected_levels, measure_loss
 from abound.progress import track
-from abound.rank.topk import Ranking, score_all
+from abound.rank.topk import Ranking, score_all, spread
 from abound.store import Section
 from abound.validation import (
     Float32Array,

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from abound.index.class_index import ClassIndex
-from abound.learn.base import RankingClassifier, spread
+from abound.learn.base import RankingClassifier
 from abound.learn.class_tree import class_tree
 from abound.learn.committee import CommitteeClassifier
 from abound.learn.committee_parts import is_linear
@@ -36,7 +36,7 @@ from abound.learn.top_down_walk import Descent, Walk, leading_nodes, make_walk, 
 from abound.learn.tree_learner import TreeLearner
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
-from abound.rank.topk import Ranking, score_all, silent_rows
+from abound.rank.topk import Ranking, score_all, silent_rows, spread
 from abound.store import Section
 from abound.validation import (
     Float32Array,

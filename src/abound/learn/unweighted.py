@@ -21,13 +21,12 @@ from abound.labels import Labels
 from abound.learn import _unweighted_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
 from abound.learn._online_kernels import UNTOUCHED
-from abound.learn.base import spread
 from abound.learn.index_learner import BYTES_AN_EDGE
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.online import Examples, FrozenState, OnlineClassifier, OnlineState
 from abound.learn.perceptron_pairs import PerceptronPairs, no_pairs, pairs_from, rank_retrieved
 from abound.learn.row_views import feature_counts
-from abound.rank.topk import Ranking
+from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_choice, check_number
 

@@ -146,3 +146,25 @@ def score_all(index: ClassIndex, rows: Rows) -> Float32Array:
             *(index.indptr, index.classes, index.weights, offset, begin, end, scores),
         )
     return scores
+
+
+def spread(ranking: Ranking, n_classes: int) -> Float32Array:
+    """Write a ranking as dense scores.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        Of all classes that rank.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    float32 array of shape (n, n_classes)
+        Classes that do not rank have one less than the last that does, and than 0.
+    """
+    found = ranking.ids >= 0
+    lowest = np.where(found, ranking.scores, 0).min(axis=1, initial=0)
+    dense = np.repeat((lowest - 1)[:, None], n_classes, axis=1).astype(np.float32)
+    dense[np.nonzero(found)[0], ranking.ids[found]] = ranking.scores[found]
+    return dense

@@ -202,7 +202,7 @@ def _verified_rows(stored: Stored, n_features: int) -> Rows:
             row = int(rows.indptr.searchsorted(low + int(np.isfinite(values).argmin()), side="right")) - 1
             raise section.fault("data", f"row {row} holds a value that is not finite")
         let_go(ids, values)
-    let_go(rows.indptr)
+    let_go(*rows[:3])
     return rows
 
 
@@ -228,4 +228,5 @@ def _verified_labels(stored: Stored, n_rows: int, kind: Any) -> Labels:
                 raise section.fault("ids", f"a row from {begin} on has a label twice")
     if kind in ("indicator", "dense") and (classes.dtype.kind not in "iu" or (len(classes) and classes.min() < 0)):
         raise section.fault("ids", f"the classes of a matrix are columns, not {classes.dtype}")
+    let_go(indptr, ids)
     return Labels(frozen(indptr, np.int64), frozen(ids, np.int32), classes, kind)
