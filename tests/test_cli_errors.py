@@ -100,7 +100,7 @@ def test_texts_and_vectors_are_not_mixed_up(model: Path, texts: Path, tmp_path: 
 def test_wrong_usage(texts: Path, model: Path, tmp_path: Path) -> None:
     train = ("train", texts, "--model", tmp_path / "m")
     assert "there are ff, ind, ema" in misused(*train, "--learner", "fff")
-    assert "no parameter 'margins'; it has boolean, calibrate, cut, leak" in misused(*train, "--set", "margins=1")
+    assert "no parameter 'margins'; it has boolean, calibrate, checkpoint, cut" in misused(*train, "--set", "margins=1")
     assert "expected key=value" in misused(*train, "--set", "margin")
     assert "given twice" in misused(*train, "--set", "margin=1", "--set", "margin=2")
     assert "passes=0: it must be a whole number at least 1" in misused(*train, "--set", "passes=0")

@@ -82,6 +82,18 @@ def test_every_learner_learns_the_same_from_disk(task, estimator):
     assert from_disk.n_features_in_ == 60
 
 
+@pytest.mark.parametrize("learner", [FeatureFocusClassifier(passes=2), PAClassifier(passes=2)], ids=str)
+def test_a_checkpoint_goes_on_from_disk(task, any_size, learner, tmp_path):
+    X, disk, y, *_ = task
+    learner.set_params(memory=BUDGET)
+    alone = clone(learner).fit(disk, disk.labels)
+    learner.set_params(checkpoint=tmp_path)
+    assert same_model(alone, clone(learner).fit(disk, disk.labels))
+    assert same_model(alone, clone(learner).fit(disk, disk.labels))
+    with pytest.raises(ValueError, match="window was"):
+        clone(learner).fit(X, y)
+
+
 def test_feature_names_come_along(task, tmp_path):
     X, *_ = task
     names = [f"word {j}" for j in range(X.shape[1])]

@@ -74,16 +74,17 @@ class RowFile:
         if self._file is not None:
             line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
             whole = os.fstat(self._file.fileno()).st_size
+            view = memoryview(line)
             try:
-                view = memoryview(line)
                 while view:
                     view = view[self._file.write(view) or 0 :]
-            except BaseException:
-                # A full disk or Ctrl-C must not leave half a line in front of the next one.
-                with suppress(OSError):
-                    self._file.truncate(whole)
+                os.fsync(self._file.fileno())
+            except BaseException as error:
+                # A full disk or Ctrl-C must not leave half a line in front of the next one; a whole one may stay.
+                if view or isinstance(error, OSError):
+                    with suppress(OSError):
+                        self._file.truncate(whole)
                 raise
-            os.fsync(self._file.fileno())
         self._rows[row["key"]] = row
 
     def __len__(self) -> int:

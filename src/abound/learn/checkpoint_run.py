@@ -15,6 +15,7 @@ import numpy.typing as npt
 import abound
 from abound.labels import Labels
 from abound.read.taxonomy import Taxonomy
+from abound.scratch import let_go
 from abound.store import pack_labels, replacing
 from abound.validation import Float32Array, Rows
 
@@ -34,7 +35,7 @@ BLOCK = 2**24
 """Bytes whose checksum is taken in one call."""
 
 
-def claim_folder(learner: RankingClassifier, rows: Rows, labels: Labels, weights: Float32Array) -> Path:
+def claim_folder(learner: RankingClassifier, rows: Rows, labels: Labels, weights: Float32Array, **more: Any) -> Path:
     """Begin a checkpoint, or find out that it belongs to this run.
 
     Parameters
@@ -43,6 +44,8 @@ def claim_folder(learner: RankingClassifier, rows: Rows, labels: Labels, weights
         With its parameters; its ``checkpoint`` is the folder.
     rows, labels, weights : Rows, Labels, float32 array
         What it learns from.
+    **more : object
+        What else changes what is learned; JSON must hold it.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def claim_folder(learner: RankingClassifier, rows: Rows, labels: Labels, weights
     """
     folder = Path(os.path.abspath(learner.checkpoint))
     path = folder / RUN_FILE
-    run = describe_run(learner, rows, labels, weights)
+    run = describe_run(learner, rows, labels, weights, **more)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         known = json.loads(path.read_text(encoding="utf-8"))
@@ -76,7 +79,7 @@ def claim_folder(learner: RankingClassifier, rows: Rows, labels: Labels, weights
 
 
 def describe_run(
-    learner: RankingClassifier, rows: Rows, labels: Labels, weights: Float32Array
+    learner: RankingClassifier, rows: Rows, labels: Labels, weights: Float32Array, **more: Any
 ) -> dict[str, dict[str, Any]]:
     """Tell what makes a run what it is.
 
@@ -86,6 +89,8 @@ def describe_run(
         With its parameters.
     rows, labels, weights : Rows, Labels, float32 array
         What it learns from.
+    **more : object
+        What else changes what is learned.
 
     Returns
     -------
@@ -100,6 +105,7 @@ def describe_run(
         "checksum of the rows": checksum((rows.indptr, rows.indices, rows.data)),
         "checksum of the labels": checksum((labels.indptr, labels.ids, *packed.values())),
         "checksum of the weights": checksum((weights,)),
+        **more,
     }
     program = {"abound": abound.__version__, "format": FORMAT}
     described: dict[str, dict[str, Any]] = json.loads(
@@ -125,7 +131,9 @@ def checksum(arrays: Iterable[npt.NDArray[Any]]) -> str:
     for array in arrays:
         plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for begin in range(0, len(plain), BLOCK):
-            found = zlib.crc32(plain[begin : begin + BLOCK].tobytes(), found)
+            block = plain[begin : begin + BLOCK]
+            found = zlib.crc32(block.tobytes(), found)
+            let_go(block)
     return f"{found:08x}"
 
 

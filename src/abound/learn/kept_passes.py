@@ -9,6 +9,8 @@ import numpy as np
 
 from abound.learn.checkpoint import is_whole, keep_value, read_value
 from abound.learn.checkpoint_run import claim_folder
+from abound.learn.disk_order import window_entries
+from abound.memory import check_memory
 from abound.store import Section
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ class KeptPasses:
     def __init__(self, learner: OnlineClassifier, examples: Examples) -> None:
         self._path: Path | None = None
         if learner.checkpoint is not None:
-            folder = claim_folder(learner, examples.rows, examples.labels, examples.weights)
+            # Rows on disk may come in another order than the same rows in memory.
+            window = window_entries(examples.rows, check_memory(learner.memory))
+            folder = claim_folder(learner, examples.rows, examples.labels, examples.weights, window=window)
             self._path = folder / PASS_FILE
 
     def restore(self, learner: OnlineClassifier, generator: np.random.Generator) -> tuple[int, bool]:
