@@ -59,7 +59,7 @@ def task(tmp_path_factory):
 @pytest.fixture
 def any_size(monkeypatch):
     """Let budgets be smaller than what Python itself takes."""
-    for module in ("online", "label_tree", "independent", "linear"):
+    for module in ("online", "label_tree_disk", "independent", "linear"):
         monkeypatch.setattr(f"abound.learn.{module}.require_memory", lambda *given: None)
 
 
@@ -185,6 +185,7 @@ def test_label_trees_are_the_same_from_disk(task, settings, several, any_size, m
     X, single, y, disk, lists = task
     monkeypatch.setattr("abound.learn.label_tree_disk.SMALL", 3000)
     monkeypatch.setattr("abound.learn.label_tree_training.SMALL", 3000)
+    monkeypatch.setattr("abound.learn.label_tree_centroids.VALUES_ON_DISK", 500)
     monkeypatch.setattr("abound.learn.label_tree_shape.VALUES_ON_DISK", 500)
     learner = LabelTreeClassifier(max_leaf=4, arity=16, cut=None, **settings)
     usual = clone(learner).fit(X, lists if several else y)
@@ -220,6 +221,15 @@ def test_blocks_that_wait_in_files_make_the_same_index(task):
     other = join_edges([edges_on_disk(edges) for edges in blocks], rows._replace(window=1), offset, 60, 48)
     for name in ("indptr", "classes", "weights", "offset"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("name", ["cluster", "checkpoint"])
+@pytest.mark.parametrize("learner", [LabelTreeClassifier(), LinearClassifier()], ids=str)
+def test_rows_on_disk_are_learned_here_and_at_once(task, learner, name, any_size, tmp_path):
+    _, disk, *_ = task
+    given = {"cluster": "processes", "checkpoint": str(tmp_path)}[name]
+    with pytest.raises(ValueError, match=f"{name}=.*rows that stay on disk"):
+        clone(learner).set_params(memory=BUDGET, **{name: given}).fit(disk, disk.labels)
 
 
 def test_large_nodes_take_the_same_steps_from_disk(task, any_size, monkeypatch):

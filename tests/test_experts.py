@@ -155,7 +155,7 @@ def test_an_expert_is_trained_on_its_group_alone() -> None:
     labels = encode([[int(c), 99] if i % 5 == 0 else [int(c)] for i, c in enumerate(Y)])
     data = Data(as_rows(X), labels, np.ones(400, dtype=np.float32))
     group = np.array([2, 0, 5], dtype=np.int32)
-    expert = train_expert(data, rows_by_class(labels), group, PAClassifier())
+    expert = train_expert(group, data, rows_by_class(labels), PAClassifier())
     kept = np.isin(Y, group)
     local = [[0, 1, 2][[2, 0, 5].index(c)] for c in Y[kept]]
     alone = PAClassifier().fit(X[kept], local)
@@ -169,7 +169,7 @@ def test_an_expert_with_a_bias_has_its_constant_after_all_features() -> None:
     labels = encode(Y)
     data = Data(as_rows(X), labels, np.ones(400, dtype=np.float32))
     group = np.array([1, 4], dtype=np.int32)
-    expert = train_expert(data, rows_by_class(labels), group, learner)
+    expert = train_expert(group, data, rows_by_class(labels), learner)
     kept = np.isin(Y, labels.classes[group])
     alone = learner.fit(X[kept], (Y[kept] == labels.classes[4]).astype(int))
     matrix = np.zeros((X.shape[1] + 1, 2))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from abound import distribute, validation
+from abound import validation
 from abound.distribute import count_workers, spans, workers
 from abound.validation import (
     as_rows,
@@ -117,7 +118,7 @@ def test_an_error_in_a_worker_comes_out() -> None:
 
 
 def test_jobs_are_read_as_in_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distribute.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     assert [count_workers(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
     for bad in (0, True, 1.5):
         with pytest.raises(ValueError, match="n_jobs"):

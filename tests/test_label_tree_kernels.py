@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_label_tree as naive
+from abound.distribute import Serial
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
+from abound.learn.label_tree_centroids import Vectors, class_centroids, some_features
 from abound.learn.label_tree_confusion import spectral_vectors
 from abound.learn.label_tree_nodes import Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import (
-    Vectors,
-    class_centroids,
     cluster_tree,
     level_widths,
     nested_tree,
@@ -58,7 +58,7 @@ def test_centroids_equal_their_twin(X: Any, data: Any) -> None:
     own = as_labels(labels, 5).take(rows.order)
     for step in (10_000_000, 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("abound.learn.label_tree_shape.VALUES_A_CALL", step)
+            patch.setattr("abound.learn.label_tree_centroids.VALUES_A_CALL", step)
             found = np.zeros((5, X.shape[1]))
             found[:, rows.features] = dense_of(class_centroids(rows, own))
         expected = naive.centroids(X.toarray().astype(np.float64), weights, labels, 5)
@@ -134,6 +134,16 @@ def test_like_classes_come_together() -> None:
     shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 2), [2], 0)
     homes = [path[0][1] for path in naive.class_paths(shape.indptr, shape.children, 32)]
     assert len(set(zip(homes, group.tolist(), strict=True))) == 2
+
+
+@given(X=sparse_rows(), seed=st.integers(0, 2**31 - 1), share=st.sampled_from([0.0, 0.5, 1.0]))
+def test_some_features_are_left_and_vectors_keep_their_length(X: Any, seed: int, share: float) -> None:
+    rows = as_rows(X)
+    left = some_features(Vectors(rows.indptr, rows.indices, rows.data, X.shape[1]), share, seed)
+    stays = np.random.Generator(np.random.Philox(seed)).random(X.shape[1]) < share
+    expected = X.toarray() * stays
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(dense_of(left), np.divide(expected, lengths, where=lengths > 0, out=expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [40, 520])
@@ -229,8 +239,8 @@ def test_light_weights_are_left_out(shape: Any, X: Any, data: Any) -> None:
     rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), make_generator(0))
     labels = as_labels(own, n_classes).take(rows.order)
     costs = np.ones(LANES, np.float32)
-    everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), None)
-    heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), None)
+    everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), Serial())
+    heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), Serial())
     for part in (heavy.weights, heavy.offsets):
         assert (np.abs(part[part != 0]) >= np.float32(0.2)).all()
     assert heavy.weights.any(axis=1).all()

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import abound
 import naive_codes
 from abound import OutputCodeClassifier
+from abound.distribute import Serial
 from abound.labels import encode
 from abound.learn import _code_kernels as kernels
 from abound.learn.dichotomizers import balanced_costs, dichotomizers_from, train_dichotomizers
@@ -129,7 +130,7 @@ def test_a_classifier_solves_its_own_rows_alone(matrix: Any, seed: int) -> None:
     codes = np.array([[1, 1], [-1, -1], [0, 0]], dtype=np.int8)
     settings = Settings(0, 1e-6, 2000, 0.0, 0)
     prepared = solver_rows(data, np.ones(data.n_rows, dtype=np.float32), np.random.default_rng(0))
-    found, _, unfinished = train_dichotomizers(prepared, labels, codes, 1.0, settings, data.n_features, None)
+    found, _, unfinished = train_dichotomizers(prepared, labels, codes, 1.0, settings, data.n_features, Serial())
     assert not unfinished
     weights = found.index.to_matrix().toarray()
     np.testing.assert_array_equal(weights[:, 0], weights[:, 1])

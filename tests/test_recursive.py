@@ -15,7 +15,7 @@ from abound.learn import _recursive_kernels as kernels
 from abound.learn.class_tree import class_tree
 from abound.learn.linear_solver import LOSSES
 from abound.learn.recursive_graph import class_graph
-from abound.learn.recursive_tree import short_tree
+from abound.learn.recursive_leaves import short_tree
 from generate import make_rows
 
 

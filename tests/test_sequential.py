@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import abound
 import naive_codes
 from abound import SequentialClassifier
+from abound.distribute import Serial
 from abound.labels import encode
 from abound.learn._sequential_kernels import LEVELS
 from abound.learn.dichotomizers import train_dichotomizers
@@ -293,7 +294,7 @@ def test_votes_are_counted_by_class() -> None:
     prepared = solver_rows(rows, weights, generator)
     counter = VoteCounter(prepared, labels, codes, Loss(0.0), 3.0)
     settings = Settings(0, 1e-3, 1000, 0.0, 0)
-    found, counted, _ = train_dichotomizers(prepared, labels, codes, 1.0, settings, rows.n_features, None, counter)
+    found, counted, _ = train_dichotomizers(prepared, labels, codes, 1.0, settings, rows.n_features, Serial(), counter)
     outputs = X @ found.index.to_matrix().toarray()
     sides = codes[labels.ids]
     votes, n_rows = (np.hstack([each[part] for each in counted]) for part in (0, 1))
@@ -304,7 +305,7 @@ def test_votes_are_counted_by_class() -> None:
         )
         np.testing.assert_array_equal(n_rows[c], own.sum() * (codes[c] != 0))
     left_out = VoteCounter(prepared, labels, codes, Loss(1.0), 3.0)
-    _, fewer, _ = train_dichotomizers(prepared, labels, codes, 1.0, settings, rows.n_features, None, left_out)
+    _, fewer, _ = train_dichotomizers(prepared, labels, codes, 1.0, settings, rows.n_features, Serial(), left_out)
     assert (fewer[0][0] <= counted[0][0] + 1e-9).all()
     assert fewer[0][0].sum() < counted[0][0].sum()
 

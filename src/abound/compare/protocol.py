@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from abound.compare.budget import Budget
+from abound.compare.elsewhere import Task, run_elsewhere
 from abound.compare.experiment import Experiment, Row, Stage
 from abound.compare.grid import Setting, needs_choosing, settings_of
 from abound.compare.launch import Limits, run
-from abound.compare.prepared import Facts, prepare, save
+from abound.compare.prepared import Facts, load, prepare, save
 from abound.compare.rows import RowFile
 from abound.compare.splits import choosing_split, compact, final_split, fingerprint
+from abound.distribute import Workers, workers
 from abound.labels import Labels, encode
 from abound.progress import Track, track
 from abound.read.datasets import Dataset
@@ -39,9 +43,13 @@ class Plan:
     seed : int
         Of all random choices.
     jobs : int
-        Threads.
+        Threads of an experiment.
     text : dict
         Parameters of the vectoriser.
+    cluster : str or None
+        Where experiments run side by side; None runs one after another here. See `abound.distribute.workers`.
+    n_workers : int
+        Processes of the cluster, if it is on this machine.
     """
 
     learners: tuple[str, ...]
@@ -51,6 +59,8 @@ class Plan:
     seed: int = 0
     jobs: int = 1
     text: dict[str, Any] = field(default_factory=dict)
+    cluster: str | None = None
+    n_workers: int = 1
 
 
 @dataclass
@@ -130,21 +140,28 @@ def compare(dataset: Dataset, plan: Plan, rows: RowFile) -> Comparison:
     Comparison
         All rows.
     """
-    with tempfile.TemporaryDirectory(prefix="abound-compare-", ignore_cleanup_errors=True) as scratch:
+    with ExitStack() as stack:
+        folder = tempfile.TemporaryDirectory(prefix="abound-compare-", ignore_cleanup_errors=True)
+        scratch = Path(stack.enter_context(folder))
+        pool = None if plan.cluster is None else stack.enter_context(workers(plan.n_workers, plan.cluster))
         planned = sum(len(settings_of(name)) if needs_choosing(name) else 0 for name in plan.learners)
-        with track("compare", planned + len(plan.learners) * plan.n_splits) as progress:
-            return _Run(dataset, plan, rows, Path(scratch), progress).all()
+        progress = stack.enter_context(track("compare", planned + len(plan.learners) * plan.n_splits))
+        return _Run(dataset, plan, rows, scratch, progress, pool).all()
 
 
 class _Run:
     """One comparison under way."""
 
-    def __init__(self, dataset: Dataset, plan: Plan, rows: RowFile, scratch: Path, progress: Track) -> None:
+    def __init__(
+        self, dataset: Dataset, plan: Plan, rows: RowFile, scratch: Path, progress: Track, pool: Workers | None
+    ) -> None:
         self.dataset, self.plan, self.rows, self.scratch, self.progress = dataset, plan, rows, scratch, progress
+        self.pool, self.n_at_once = pool, 1 if pool is None else pool.n_workers
         self.fingerprint = fingerprint(dataset)
         self.budget = Budget(plan.time_limit, plan.learners)
         self.contenders = {name: Contender(name, untried=settings_of(name)) for name in plan.learners}
         self._prepared: dict[tuple[Stage, int], tuple[Path, Facts]] = {}
+        self._shared: dict[tuple[Stage, int], Any] = {}
 
     def all(self) -> Comparison:
         self.choose()
@@ -153,16 +170,15 @@ class _Run:
 
     def choose(self) -> None:
         """Try settings: the first of every learner, then one more of whoever has used least time, while it fits."""
-        waiting = [name for name in self.contenders if needs_choosing(name)]
-        choosing = list(waiting)
-        while waiting:
-            self._try(waiting[0], self.budget.first_limit(waiting))
-            del waiting[0]
+        choosing = [name for name in self.contenders if needs_choosing(name)]
+        self._try(((name, self.budget.first_limit(choosing[number:])) for number, name in enumerate(choosing)))
         while True:
             fitting = [name for name in choosing if self._fits(self.contenders[name])]
             if not fitting:
                 break
-            self._try(min(fitting, key=lambda name: self.budget.used[name]), max(1.0, self.budget.left()))
+            least = sorted(fitting, key=lambda name: self.budget.used[name])[: self.n_at_once]
+            seconds = max(1.0, self.budget.left() / len(least))
+            self._try([(name, seconds) for name in least])
         for contender in self.contenders.values():
             if contender.learner not in choosing:
                 contender.chosen = contender.untried.pop(0)
@@ -182,19 +198,29 @@ class _Run:
         return n_splits
 
     def _test_split(self, running: list[Contender], split: int) -> None:
-        for number, contender in enumerate(running):
-            waiting = [other.learner for other in running[number:]]
-            seconds = self.budget.test_limit(contender.learner, waiting)
-            row = self._row("test", split, contender.learner, contender.chosen or {}, seconds)
+        waiting = [contender.learner for contender in running]
+        asked = (
+            (contender.learner, contender.chosen or {}, self.budget.test_limit(contender.learner, waiting[number:]))
+            for number, contender in enumerate(running)
+        )
+        for contender, row in zip(running, self._rows("test", split, asked), strict=True):
             contender.tests.append(row)
             self.budget.test_done(contender.learner, row["timings"]["wall"])
 
-    def _try(self, learner: str, seconds: float) -> None:
-        contender = self.contenders[learner]
-        row = self._row("choose", 0, learner, contender.untried.pop(0), seconds)
-        contender.tried.append(row)
-        good = [tried["timings"]["wall"] for tried in contender.tried if tried["error"] is None]
-        self.budget.spend(learner, row["timings"]["wall"], max(good) if good else None)
+    def _try(self, learners: Iterable[tuple[str, float]]) -> None:
+        """Try the next setting of some learners, each within some seconds."""
+        trying: list[Contender] = []
+
+        def asked() -> Iterator[tuple[str, Setting, float]]:
+            for learner, seconds in learners:
+                trying.append(self.contenders[learner])
+                yield learner, trying[-1].untried.pop(0), seconds
+
+        for number, row in enumerate(self._rows("choose", 0, asked())):
+            contender = trying[number]
+            contender.tried.append(row)
+            good = [tried["timings"]["wall"] for tried in contender.tried if tried["error"] is None]
+            self.budget.spend(contender.learner, row["timings"]["wall"], max(good) if good else None)
 
     def _fits(self, contender: Contender) -> bool:
         """Whether there is time for another setting; one that took too long is not followed by others."""
@@ -202,20 +228,45 @@ class _Run:
             return False
         return float(contender.tried[-1]["timings"]["wall"]) <= self.budget.left()
 
-    def _row(self, stage: Stage, split: int, learner: str, setting: Setting, seconds: float) -> Row:
-        plan, limits = self.plan, Limits(seconds, self.plan.memory_limit)
+    def _rows(self, stage: Stage, split: int, asked: Iterable[tuple[str, Setting, float]]) -> Iterator[Row]:
+        """The rows of learners, settings and seconds; without a cluster, one is asked for when the last is there."""
+        tasks: Iterable[Task] = (self._task(stage, split, *each) for each in asked)
+        fresh: Iterator[Row] = iter(())
+        if self.pool is not None:
+            tasks = list(tasks)
+            lacking = [task for task in tasks if self._known(task) is None]
+            if lacking:
+                fresh = self.pool.map(run_elsewhere, lacking, self._ready_elsewhere(stage, split))
+        for task in tasks:
+            note = f"{task.experiment.learner} {shown_setting(task.experiment.parameters)}"
+            self.progress.advance(0, note)
+            row = self._known(task)
+            if row is None and self.pool is not None:
+                row = next(fresh)
+                self.rows.append(row)
+            elif row is None:
+                row = run(task.experiment, *self._ready(stage, split), task.limits, self.scratch)
+                self.rows.append(row)
+            self.progress.advance(1, note)
+            yield row
+
+    def _task(self, stage: Stage, split: int, learner: str, setting: Setting, seconds: float) -> Task:
+        plan = self.plan
         experiment = Experiment(
             *(self.dataset.name, self.fingerprint, stage, split, learner, setting, plan.text, plan.seed, plan.jobs)
         )
-        note = f"{learner} {shown_setting(setting)}"
-        self.progress.advance(0, note)
-        row = self.rows.get(experiment.key)
-        if row is None or limits.may_help(row):
-            folder, facts = self._ready(stage, split)
-            row = run(experiment, folder, facts, limits, self.scratch)
-            self.rows.append(row)
-        self.progress.advance(1, note)
-        return row
+        return Task(experiment, Limits(seconds, plan.memory_limit))
+
+    def _known(self, task: Task) -> Row | None:
+        row = self.rows.get(task.experiment.key)
+        return None if row is None or task.limits.may_help(row) else row
+
+    def _ready_elsewhere(self, stage: Stage, split: int) -> Any:
+        """The prepared rows of a stage, where all workers can read them."""
+        assert self.pool is not None
+        if (stage, split) not in self._shared:
+            self._shared[stage, split] = self.pool.share(load(self._ready(stage, split)[0]))
+        return self._shared[stage, split]
 
     def _ready(self, stage: Stage, split: int) -> tuple[Path, Facts]:
         """The prepared rows of a stage, made when they are first needed."""
@@ -224,7 +275,8 @@ class _Run:
                 halves = choosing_split(self.dataset, self.plan.n_splits, self.plan.seed)
             else:
                 halves = final_split(self.dataset, split, self.plan.n_splits, self.plan.seed)
-            prepared = prepare(halves, self.plan.text, self.dataset.taxonomy, self.plan.jobs)
+            threads = max(self.plan.jobs, self.plan.n_workers)
+            prepared = prepare(halves, self.plan.text, self.dataset.taxonomy, threads)
             folder = Path(tempfile.mkdtemp(dir=self.scratch))
             save(prepared, folder)
             self._prepared[stage, split] = folder, prepared.facts

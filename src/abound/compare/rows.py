@@ -78,12 +78,12 @@ class RowFile:
                 view = memoryview(line)
                 while view:
                     view = view[self._file.write(view) or 0 :]
-                os.fsync(self._file.fileno())
             except BaseException:
                 # A full disk or Ctrl-C must not leave half a line in front of the next one.
                 with suppress(OSError):
                     self._file.truncate(whole)
                 raise
+            os.fsync(self._file.fileno())
         self._rows[row["key"]] = row
 
     def __len__(self) -> int:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from abound.distribute import count_workers
+from abound.distribute import check_cluster, count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels, decode
+from abound.learn.checkpoint import check_checkpoint
 from abound.learn.deciding import Deciding
 from abound.learn.decisions import Decisions
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
@@ -54,6 +55,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     """Whether classes of any score are ranked, or only those with a positive one."""
 
     n_jobs: int | None
+    cluster: str | None = None
+    """Where training runs; a parameter of those learners whose training falls into independent parts."""
+
+    checkpoint: Any = None
+    """Folder of finished parts; a parameter of those learners whose training takes long."""
+
     class_counts_: IntArray
     n_features_in_: int
     _classes: npt.NDArray[Any] | LazyLabels
@@ -301,6 +308,8 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise a clear error if a parameter is out of its range."""
         count_workers(self.n_jobs)
+        check_cluster(self.cluster)
+        check_checkpoint(self.checkpoint, getattr(self, "random_state", 0))
         self._check_decisions()
 
     def _with_index(self, index: ClassIndex) -> Self:
@@ -309,6 +318,14 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         nothing = Section(Path(), "state/", {})
         twin._restore(index, nothing, index.n_edges, self._fitted_values())
         return twin
+
+    def _as_part(self) -> Self:
+        """An unfitted copy to train inside another learner, which has the workers and learns the decisions."""
+        part: Self = clone(self)
+        known = part.get_params(deep=False)
+        part.set_params(**{name: None for name in ("n_jobs", "cluster", "checkpoint") if name in known})
+        part._is_part = True
+        return part
 
     def _frozen_copy(self) -> Self:
         """A copy that ranks alike and need not learn on: what ensembles keep of a learner."""

@@ -24,7 +24,8 @@ from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _vote_kernels as kernels
 from abound.learn.base import RankingClassifier, spread
-from abound.learn.committee_parts import changes_between, draws, is_linear, standardised, train_run
+from abound.learn.checkpoint import training_workers
+from abound.learn.committee_parts import Given, changes_between, draws, is_linear, standardised, train_run
 from abound.learn.index_parts import folded, mean_index, prefixed
 from abound.learn.pa import PAClassifier
 from abound.learn.row_views import take_rows
@@ -78,6 +79,12 @@ class CommitteeClassifier(RankingClassifier):
         Seed of the seeds.
     n_jobs : int or None, default=None
         Threads; runs are trained, and rows are ranked, in parallel. They do not change the result.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where runs are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished runs: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -123,6 +130,8 @@ class CommitteeClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.members = members
         self.n_seeds = n_seeds
@@ -132,6 +141,8 @@ class CommitteeClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train all members.
@@ -160,22 +171,21 @@ class CommitteeClassifier(RankingClassifier):
         matrix = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
         runs = [(learner, seed) for learner in self._learners() for seed in (seeds if draws(learner) else [None])]
 
-        def train(run: tuple[RankingClassifier, Any]) -> tuple[list[RankingClassifier], list[float], list[Any]]:
-            return train_run(*run, tuple(self.keep_passes), matrix, labels, weights, sample)
-
         members: list[RankingClassifier] = []
         changes: list[list[float]] = []
         history: list[dict[str, float]] = []
-        with workers(self.n_jobs) as pool, track("train committee", len(runs)) as progress:
-            for number, (kept, differences, entries) in enumerate(pool.map(train, runs)):
-                members += kept
-                changes.append(differences)
-                history += [entry | {"run": number} for entry in entries]
-                progress.advance()
-        self._remember(labels)
-        self._members, self._mean = members, []
-        self.changes_, self.history_ = changes, history
-        return self._learn_decisions(X, labels, weights)
+        with training_workers(self, rows, labels, weights) as pool:
+            shared = pool.share(Given(tuple(self.keep_passes), matrix, labels, weights, sample))
+            with track("train committee", len(runs)) as progress:
+                for number, (kept, differences, entries) in enumerate(pool.map(train_run, runs, shared)):
+                    members += kept
+                    changes.append(differences)
+                    history += [entry | {"run": number} for entry in entries]
+                    progress.advance()
+            self._remember(labels)
+            self._members, self._mean = members, []
+            self.changes_, self.history_ = changes, history
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def indexes_(self) -> list[ClassIndex]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
@@ -32,33 +31,29 @@ def draws(learner: RankingClassifier) -> bool:
     return "random_state" in learner.get_params(deep=False)
 
 
+class Given(NamedTuple):
+    """What all runs have in common: it is sent to a worker once."""
+
+    keep_passes: tuple[int, ...]
+    """The passes of an online learner that give a member; if it never reaches one, its end does."""
+    X: Any
+    labels: Labels
+    weights: Float32Array
+    sample: Rows
+    """Rows to count changes on."""
+
+
 def train_run(
-    learner: RankingClassifier,
-    seed: int | None,
-    keep_passes: tuple[int, ...],
-    X: Any,
-    labels: Labels,
-    weights: Float32Array,
-    sample: Rows,
+    run: tuple[RankingClassifier, int | None], given: Given
 ) -> tuple[list[RankingClassifier], list[float], list[dict[str, float]]]:
     """Train a learner once and keep what it is after certain passes.
 
     Parameters
     ----------
-    learner : RankingClassifier
-        Stays as it is.
-    seed : int or None
-        Its seed, None if it draws nothing.
-    keep_passes : tuple of int
-        The passes of an online learner that give a member; if it never reaches one, its end does.
-    X : csr_array
+    run : (RankingClassifier, int or None)
+        The learner, which stays as it is, and its seed, None if it draws nothing.
+    given : Given
         The rows.
-    labels : Labels
-        Their labels.
-    weights : float32 array
-        Their weights.
-    sample : Rows
-        Rows to count changes on.
 
     Returns
     -------
@@ -69,17 +64,17 @@ def train_run(
     history : list of dict
         The learner's.
     """
-    learner = clone(learner).set_params(n_jobs=None)
-    learner._is_part = True
+    original, seed = run
+    learner, keep_passes = original._as_part(), given.keep_passes
     kept: list[RankingClassifier] = []
     if seed is not None:
         learner.set_params(random_state=seed)
     if isinstance(learner, OnlineClassifier):
         learner.set_params(passes=max(keep_passes))
         learner._watch = frozenset(keep_passes), lambda: kept.append(learner._frozen_copy())
-    learner.fit(X, labels, weights)
+    learner.fit(given.X, given.labels, given.weights)
     members = kept or [learner._frozen_copy()]
-    return members, changes_between(members, sample), getattr(learner, "history_", [])
+    return members, changes_between(members, given.sample), getattr(learner, "history_", [])
 
 
 def changes_between(members: Sequence[RankingClassifier], rows: Rows) -> list[float]:

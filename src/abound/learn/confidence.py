@@ -5,6 +5,7 @@ The rows are its own validation part if it has one, else a random fifth, ranked 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +104,8 @@ def _rank_held_out(
     part = take_rows(rows, training)
     twin = learner._copy_to_train()
     twin._is_part = True
+    if twin.checkpoint is not None:
+        twin.set_params(checkpoint=Path(twin.checkpoint, "held-out"))
     twin.fit(VerifiedRows(part), known, weights[training])
     return twin._rank(twin._view(take_rows(rows, chosen)), depth, None), chosen
 

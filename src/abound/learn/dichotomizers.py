@@ -8,13 +8,13 @@ on the rows of its two groups; sixteen are solved at a time. All of them togethe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from abound.distribute import workers
+from abound.distribute import Spare, Workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _code_kernels as kernels
@@ -22,11 +22,11 @@ from abound.learn._lanes import LANES
 from abound.learn.index_parts import Arrays, index_arrays, index_from, prefixed
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges
-from abound.learn.one_vs_rest import Settings, join_edges
+from abound.learn.one_vs_rest import SWEEPS, Settings, join_edges
 from abound.progress import track
 from abound.rank.topk import silent_rows
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_dense, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_dense, frozen
 
 Codes = npt.NDArray[np.int8]
 
@@ -215,6 +215,50 @@ def dichotomizers_from(section: Section, n_features: int, n_classes: int) -> Dic
     return Dichotomizers(codes, class_of, index_from(section.section("index/"), n_features, codes.shape[1]))
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What all blocks of classifiers have in common: it is sent to a worker once."""
+
+    rows: SolverRows
+    label_indptr: IntArray
+    label_ids: IdArray
+    codes: Codes
+    cost: float
+    settings: Settings
+    nothing: Float32Array
+    """The offset of their weights, 0."""
+    look: Look | None
+    spare: Spare[Block] = field(default_factory=Spare)
+
+
+def solve_block(first: int, problem: Problem) -> tuple[Edges, Any, bool]:
+    """Train up to sixteen classifiers.
+
+    Parameters
+    ----------
+    first : int
+        The first one.
+    problem : Problem
+        The rest.
+
+    Returns
+    -------
+    tuple of Edges, object, bool
+        Their weights, what ``look`` gave, and whether they reached the tolerance.
+    """
+    rows, settings = problem.rows, problem.settings
+    block = problem.spare.take(Block, rows)
+    n_lanes = min(LANES, problem.codes.shape[1] - first)
+    block.clear()
+    kernels.set_targets(problem.label_indptr, problem.label_ids, problem.codes, first, n_lanes, block.targets)
+    costs = balanced_costs(block.targets, rows.weights, problem.cost)
+    outcome = block.solve(costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first)
+    edges = heavy_edges(block.weights, problem.nothing, n_lanes, settings.min_weight, first)
+    seen = None if problem.look is None else problem.look(block, first, n_lanes)
+    problem.spare.give(block)
+    return edges, seen, outcome.converged
+
+
 def train_dichotomizers(
     rows: SolverRows,
     labels: Labels,
@@ -222,7 +266,7 @@ def train_dichotomizers(
     cost: float,
     settings: Settings,
     n_features: int,
-    n_jobs: int | None,
+    pool: Workers,
     look: Look | None = None,
 ) -> tuple[Dichotomizers, list[Any], int]:
     """Train the classifiers of a code matrix.
@@ -241,10 +285,10 @@ def train_dichotomizers(
         Loss, tolerance and pruning.
     n_features : int
         Features of the index.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
+    pool : Workers
+        Who works; the result does not depend on it.
     look : callable, optional
-        Is shown each block before its room is used again.
+        Is shown each block before its room is used again; other processes get a copy of it.
 
     Returns
     -------
@@ -256,25 +300,14 @@ def train_dichotomizers(
         Blocks that did not reach the tolerance.
     """
     n_classifiers = codes.shape[1]
-    own = labels.take(rows.order)
-    spare: list[Block] = []
     nothing = frozen(np.zeros(rows.n_features), np.float32)
-
-    def solve_block(first: int) -> tuple[Edges, Any, bool]:
-        block = spare.pop() if spare else Block(rows)
-        n_lanes = min(LANES, n_classifiers - first)
-        block.clear()
-        kernels.set_targets(own.indptr, own.ids, codes, first, n_lanes, block.targets)
-        costs = balanced_costs(block.targets, rows.weights, cost)
-        outcome = block.solve(costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first)
-        edges = heavy_edges(block.weights, nothing, n_lanes, settings.min_weight, first)
-        seen = None if look is None else look(block, first, n_lanes)
-        spare.append(block)
-        return edges, seen, outcome.converged
-
+    own = labels.take(rows.order)
+    indptr, ids = frozen(own.indptr, np.int64), frozen(own.ids, np.int32)
+    shared = pool.share(Problem(rows, indptr, ids, frozen(codes, np.int8), cost, settings, nothing, look))
     blocks, seen, n_unfinished = [], [], 0
-    with workers(n_jobs) as pool, track("train classifiers", n_classifiers) as progress:
-        for edges, shown, converged in pool.map(solve_block, range(0, n_classifiers, LANES)):
+    firsts, effort = range(0, n_classifiers, LANES), SWEEPS * len(rows.indices)
+    with track("train classifiers", n_classifiers) as progress:
+        for edges, shown, converged in pool.map(solve_block, firsts, shared, cost=effort):
             blocks.append(edges)
             seen.append(shown)
             n_unfinished += not converged
@@ -301,8 +334,9 @@ def balanced_costs(targets: Codes, weights: Float32Array, cost: float) -> Costs:
     Costs
         C × half of the total weight / weight of the side; C where a side is empty.
     """
-    exact = weights.astype(np.float64)
-    sides = [exact @ (targets > 0), exact @ (targets < 0)]
+    # Not a matrix product: how that adds up depends on the number of its threads.
+    exact = weights.astype(np.float64)[:, None]
+    sides = [(exact * (targets > 0)).sum(axis=0), (exact * (targets < 0)).sum(axis=0)]
     total = sides[0] + sides[1]
     factors = [np.divide(total, 2 * side, out=np.ones(LANES), where=side > 0) for side in sides]
     return Costs(*((cost * factor).astype(np.float32) for factor in factors))

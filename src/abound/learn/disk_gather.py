@@ -44,6 +44,20 @@ def stays_on_disk(rows: Rows, memory: int | None) -> bool:
     return memory is not None and is_mapped(rows.data) and COPIES * rows_bytes(rows) > memory // 2
 
 
+def check_local(learner: Any) -> None:
+    """Refuse workers and checkpoints of other machines for rows that stay on this one's disk.
+
+    Parameters
+    ----------
+    learner : RankingClassifier
+        Its ``cluster`` and ``checkpoint`` count.
+    """
+    for name in ("cluster", "checkpoint"):
+        value = getattr(learner, name)
+        if value is not None:
+            raise ValueError(f"{name}={value!r}: not for rows that stay on disk; leave it or memory out")
+
+
 def gather_rows(
     rows: Rows | SolverRows,
     order: IntArray,

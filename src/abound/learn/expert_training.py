@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
@@ -52,10 +51,45 @@ class Data(NamedTuple):
         """
         rows = self.rows
         X = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-        part: RankingClassifier = clone(learner).set_params(n_jobs=None)
-        part._is_part = True
+        part = learner._as_part()
         part.fit(X, self.labels, self.weights)
         return part
+
+
+class Fold(NamedTuple):
+    """What a training of the generalist gives."""
+
+    home: IntArray
+    """The rows that it has not learned."""
+    choices: IdArray
+    """The class that it ranks first for them."""
+    fitted: RankingClassifier | None
+    """The generalist, if it has learned all rows."""
+
+
+def train_fold(fold: int, data: Data, fold_of: IntArray, learner: RankingClassifier) -> Fold:
+    """Train the generalist on all rows but those of a fold.
+
+    Parameters
+    ----------
+    fold : int
+        The fold; -1 for none.
+    data : Data
+        All rows.
+    fold_of : int64 array
+        The fold of each row.
+    learner : RankingClassifier
+        What to train.
+
+    Returns
+    -------
+    Fold
+        What came of it.
+    """
+    fitted = (data if fold < 0 else data.take(np.flatnonzero(fold_of != fold))).train(learner)
+    home = np.flatnonzero(fold_of == fold)
+    choices = fitted._rank(fitted._view(take_rows(data.rows, home)), 1, None).ids[:, 0]
+    return Fold(home, choices, fitted._frozen_copy() if fold < 0 else None)
 
 
 def confusions(first_choices: IdArray, labels: Labels) -> Any:
@@ -129,17 +163,17 @@ def rows_by_class(labels: Labels) -> list[IntArray]:
     return np.split(owners[np.argsort(labels.ids, kind="stable")], np.cumsum(labels.counts)[:-1])
 
 
-def train_expert(data: Data, rows_of: list[IntArray], group: IdArray, learner: RankingClassifier) -> Expert:
+def train_expert(group: IdArray, data: Data, rows_of: list[IntArray], learner: RankingClassifier) -> Expert:
     """Train a learner to tell the classes of a group apart, on their rows and those rows' features alone.
 
     Parameters
     ----------
+    group : int32 array
+        The classes.
     data : Data
         All rows.
     rows_of : list of int64 array
         What `rows_by_class` gave.
-    group : int32 array
-        The classes.
     learner : RankingClassifier
         What to train.
 

@@ -18,15 +18,15 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from abound.distribute import spans, workers
+from abound.distribute import Workers, spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _expert_kernels as kernels
 from abound.learn.base import RankingClassifier, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.expert_lists import ExpertLists, experts_from, join_experts
-from abound.learn.expert_training import Data, confused_groups, confusions, rows_by_class, train_expert
+from abound.learn.expert_training import Data, confused_groups, confusions, rows_by_class, train_expert, train_fold
 from abound.learn.index_parts import folded, prefixed
 from abound.learn.pa import PAClassifier
-from abound.learn.row_views import take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
@@ -57,6 +57,10 @@ class Team(NamedTuple):
 
     generalist: RankingClassifier
     experts: ExpertLists
+
+
+PASSES = 5
+"""About how often training an expert reads its rows, each of which a few experts have."""
 
 
 class ExpertsClassifier(RankingClassifier):
@@ -91,6 +95,12 @@ class ExpertsClassifier(RankingClassifier):
         Seed of the folds and the held-out part; the learners have their own.
     n_jobs : int or None, default=None
         Threads; folds and experts are trained, and rows are ranked, in parallel. They do not change the result.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where folds and experts are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine
+        alone, or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished folds and experts: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -140,6 +150,8 @@ class ExpertsClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.generalist = generalist
         self.expert = expert
@@ -153,6 +165,8 @@ class ExpertsClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the generalist and the experts.
@@ -180,14 +194,15 @@ class ExpertsClassifier(RankingClassifier):
             data = data.take(np.flatnonzero(weights))
         generator = make_generator(self.random_state)
         self._template = clone(_or_pa(self.expert))
-        history = self._try_weights(data, generator) if self.weight == "auto" else []
-        # The best one, the smaller of equals; without rows to try them on the generalist alone.
-        best = max(history, key=lambda entry: (entry["R1"], -entry["weight"]), default={"weight": 0.0})
-        weight = best["weight"] if self.weight == "auto" else float(self.weight)
-        self.generalist_, self._experts = self._train(data, generator, weight > 0)
-        self.weight_, self.history_ = weight, history
-        self._remember(labels)
-        return self._learn_decisions(X, labels, weights)
+        with training_workers(self, rows, labels, weights) as pool:
+            history = self._try_weights(data, generator, pool) if self.weight == "auto" else []
+            # The best one, the smaller of equals; without rows to try them on the generalist alone.
+            best = max(history, key=lambda entry: (entry["R1"], -entry["weight"]), default={"weight": 0.0})
+            weight = best["weight"] if self.weight == "auto" else float(self.weight)
+            self.generalist_, self._experts = self._train(data, generator, weight > 0, pool)
+            self.weight_, self.history_ = weight, history
+            self._remember(labels)
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def groups_(self) -> dict[Any, list[Any]]:
@@ -220,45 +235,42 @@ class ExpertsClassifier(RankingClassifier):
             check_number("weight", self.weight, 0)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
 
-    def _try_weights(self, data: Data, generator: np.random.Generator) -> list[dict[str, float]]:
+    def _try_weights(self, data: Data, generator: np.random.Generator, pool: Workers) -> list[dict[str, float]]:
         """R1 of each candidate on held-out rows; nothing if there are too few rows to hold any out."""
         n_held = int(self.validation_fraction * data.rows.n_rows)
         if n_held == 0:
             return []
         shuffled = generator.permutation(data.rows.n_rows)
         held = data.take(np.sort(shuffled[:n_held]))
-        team = self._train(data.take(np.sort(shuffled[n_held:])), generator, True)
+        team = self._train(data.take(np.sort(shuffled[n_held:])), generator, True, pool)
         rankings = [self._rank_by(team, weight, held.rows, 1, None).ids for weight in WEIGHTS]
         recalls = [recall(true_ranks(ids, held.labels), 1) for ids in rankings]
         return [{"weight": weight, "R1": found} for weight, found in zip(WEIGHTS, recalls, strict=True)]
 
-    def _train(self, data: Data, generator: np.random.Generator, with_experts: bool) -> Team:
+    def _train(self, data: Data, generator: np.random.Generator, with_experts: bool, pool: Workers) -> Team:
         """Train the generalist on all rows and on all folds but one, then the experts that its mistakes call for."""
         learner, n_rows = _or_pa(self.generalist), data.rows.n_rows
         fold_of = generator.permutation(n_rows) % self.n_folds
         n_folds = min(n_rows, self.n_folds) if with_experts and n_rows > 1 else 0
         first_choices = np.full(n_rows, -1, dtype=np.int32)
 
-        kept: list[RankingClassifier] = []
-
-        def train(fold: int) -> None:
-            fitted = (data if fold < 0 else data.take(np.flatnonzero(fold_of != fold))).train(learner)
-            home = np.flatnonzero(fold_of == fold)
-            first_choices[home] = fitted._rank(fitted._view(take_rows(data.rows, home)), 1, None).ids[:, 0]
-            if fold < 0:
-                kept.append(fitted._frozen_copy())
-
-        with workers(self.n_jobs) as pool, track("train generalist", 1 + n_folds) as progress:
-            for _ in pool.map(train, range(-1, n_folds)):
+        generalist: RankingClassifier | None = None
+        shared, folds = pool.share(data), pool.share(fold_of)
+        with track("train generalist", 1 + n_folds) as progress:
+            for found in pool.map(train_fold, range(-1, n_folds), shared, folds, pool.share(learner)):
+                first_choices[found.home] = found.choices
+                generalist = found.fitted or generalist
                 progress.advance()
+        assert generalist is not None
         groups = confused_groups(confusions(first_choices, data.labels), self.min_confusion, self.max_group)
-        rows_of = rows_by_class(data.labels)
+        rows_of, template = pool.share(rows_by_class(data.labels)), pool.share(self._template)
         experts = []
-        with workers(self.n_jobs) as pool, track("train experts", len(groups)) as progress:
-            for expert in pool.map(lambda group: train_expert(data, rows_of, group, self._template), groups):
+        with track("train experts", len(groups)) as progress:
+            cost = PASSES * len(data.rows.indices) // max(1, len(groups))
+            for expert in pool.map(train_expert, groups, shared, rows_of, template, cost=cost):
                 experts.append(expert)
                 progress.advance()
-        return Team(kept[0], join_experts(experts))
+        return Team(generalist, join_experts(experts))
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
         return self._rank_by(Team(self.generalist_, self._experts), self.weight_, rows, k, allowed)

@@ -15,21 +15,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from abound.distribute import count_workers, workers
+from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn._lanes import LANES
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import once, training_workers
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
-from abound.learn.disk_gather import solver_rows_on_disk, stays_on_disk
+from abound.learn.disk_gather import solver_rows_on_disk
 from abound.learn.index_parts import prefixed
+from abound.learn.label_tree_centroids import FEATURES_A_TREE, class_centroids, some_features
 from abound.learn.label_tree_confusion import confusion_vectors
-from abound.learn.label_tree_disk import train_tree_on_disk, tree_needs
+from abound.learn.label_tree_disk import budget_on_disk, train_tree_on_disk
 from abound.learn.label_tree_nodes import Settings
 from abound.learn.label_tree_parts import leaf_index, path_contributions, pruned_trees, tree_from
 from abound.learn.label_tree_shape import (
     TreeShape,
-    class_centroids,
     cluster_tree,
     level_widths,
     taxonomy_tree,
@@ -38,7 +39,7 @@ from abound.learn.label_tree_training import train_tree
 from abound.learn.linear_rows import SolverRows, solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.row_views import add_constant
-from abound.memory import check_memory, require_memory
+from abound.memory import check_memory
 from abound.rank.descend import LINKS, WALKS, descend
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
@@ -53,6 +54,7 @@ from abound.validation import (
     check_number,
     check_rows,
     check_sample_weight,
+    frozen,
     make_generator,
 )
 
@@ -66,7 +68,8 @@ class LabelTreeClassifier(RankingClassifier):
     Parameters
     ----------
     n_trees : int, default=1
-        Trees, whose chances are averaged. With a taxonomy all trees would be the same, so there is one.
+        Trees, whose chances are averaged; each clusters the classes by a random half of the features. With a taxonomy
+        all trees would be the same, so there is one.
     tree : {"kmeans", "spectral"}, Taxonomy, path or None, default="kmeans"
         Where the tree comes from: balanced clusters of the classes' centroids; balanced spectral clusters of the
         confusions of a flat model; a taxonomy, or its file, as it is; None puts all classes under one root.
@@ -101,6 +104,12 @@ class LabelTreeClassifier(RankingClassifier):
         Seed of the order of the rows and of the clusters.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where nodes are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished nodes: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
     memory : str, int or None, default=None
         Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
         Rows on disk that are too large for it stay there, with the same model.
@@ -158,6 +167,8 @@ class LabelTreeClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
         memory: str | int | None = None,
     ) -> None:
         self.n_trees = n_trees
@@ -177,6 +188,8 @@ class LabelTreeClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -201,40 +214,31 @@ class LabelTreeClassifier(RankingClassifier):
         self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
-        memory = self._budget(rows, labels)
+        memory = budget_on_disk(self, rows, labels)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         generator = make_generator(self.random_state)
         given = rows, weights, generator, self.bias
         prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
-        costs = np.full(LANES, self.C, dtype=np.float32)
+        costs = frozen(np.full(LANES, self.C), np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
         self._class_tree = None
-        if self.tree not in CLUSTERINGS:
-            self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
-            shapes = [taxonomy_tree(self._class_tree)]
-        else:
-            shapes = self._cluster(rows, labels, weights, prepared, own, generator, memory)
-        self._take_over(
-            [
-                train_tree(prepared, own, shape, settings, self.n_jobs)
-                if memory is None
-                else train_tree_on_disk(prepared, own, shape, settings, self.n_jobs, memory)
-                for shape in shapes
-            ]
-        )
-        return self._learn_decisions(X, labels, weights)
-
-    def _budget(self, rows: Rows, labels: Labels) -> int | None:
-        """The budget if the rows stay on disk, else None; refuses what ``memory`` does not allow."""
-        memory = check_memory(self.memory)
-        if memory is None:
-            return None
-        spectral = isinstance(self.tree, str) and self.tree == "spectral"
-        advice = "use fewer threads or features" + (", or tree='kmeans'" if spectral else "")
-        require_memory(memory, tree_needs(rows, labels, memory, count_workers(self.n_jobs), spectral), advice)
-        return memory if stays_on_disk(rows, memory) else None
+        with training_workers(self, rows, labels, weights) as pool:
+            if self.tree not in CLUSTERINGS:
+                self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
+                shapes = [taxonomy_tree(self._class_tree)]
+            else:
+                shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator, memory))
+            self._take_over(
+                [
+                    train_tree(prepared, own, shape, settings, pool)
+                    if memory is None
+                    else train_tree_on_disk(prepared, own, shape, settings, self.n_jobs, memory)
+                    for shape in shapes
+                ]
+            )
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def index_(self) -> ClassIndex:
@@ -286,8 +290,14 @@ class LabelTreeClassifier(RankingClassifier):
             vectors = confusion_vectors(rows, labels, weights, self.C, self.validation_fraction, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)
         seeds = generator.integers(2**31, size=self.n_trees).tolist()
+
+        def shape(seed: int) -> TreeShape:
+            alone = self.n_trees == 1 or self.tree != "kmeans"
+            seen = vectors if alone else some_features(vectors, FEATURES_A_TREE, seed)
+            return cluster_tree(seen, widths, seed)
+
         with workers(self.n_jobs) as pool:
-            return list(pool.map(lambda seed: cluster_tree(vectors, widths, seed), seeds))
+            return list(pool.map(shape, seeds))
 
     def _take_over(self, trees: list[TreeWeights]) -> None:
         self.trees_, self._leaf_index = trees, []

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 
 from abound.labels import Labels
 from abound.learn.expert_training import Data, confusions
-from abound.learn.label_tree_shape import Vectors
+from abound.learn.label_tree_centroids import Vectors
 from abound.learn.linear import LinearClassifier
 from abound.learn.row_views import take_rows
 from abound.validation import Float32Array, Float64Array, Rows, frozen

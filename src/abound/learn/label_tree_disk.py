@@ -7,18 +7,20 @@ large node's own copy of its rows is a file as well, and so is what leaves the n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from abound.distribute import workers
+from abound.distribute import count_workers, workers
 from abound.labels import Labels
 from abound.learn._lanes import LANES
-from abound.learn.disk_gather import COPIES, gather_rows, stays_on_disk
+from abound.learn.disk_gather import COPIES, check_local, gather_rows, stays_on_disk
 from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.label_tree_nodes import VALUES_A_CALL, Pairs, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import TreeShape
 from abound.learn.label_tree_training import SMALL, lay_out_slots, list_pairs, plan_tasks
 from abound.learn.linear_rows import SolverRows
+from abound.memory import check_memory, require_memory
 from abound.progress import track
 from abound.rank.tree_weights import NodeEntries, TreeWeights
 from abound.scratch import Spill, is_mapped, let_go
@@ -87,6 +89,33 @@ def train_tree_on_disk(
                 found.append(part)
                 progress.advance(n_nodes)
     return found.tree(shape)
+
+
+def budget_on_disk(learner: Any, rows: Rows, labels: Labels) -> int | None:
+    """Read the budget of a label tree, and refuse what it does not allow.
+
+    Parameters
+    ----------
+    learner : LabelTreeClassifier
+        The tree.
+    rows, labels : Rows, Labels
+        What it is trained on.
+
+    Returns
+    -------
+    int or None
+        The budget if the rows stay on disk, else None.
+    """
+    memory = check_memory(learner.memory)
+    if memory is None:
+        return None
+    spectral = isinstance(learner.tree, str) and learner.tree == "spectral"
+    advice = "use fewer threads or features" + (", or tree='kmeans'" if spectral else "")
+    require_memory(memory, tree_needs(rows, labels, memory, count_workers(learner.n_jobs), spectral), advice)
+    if not stays_on_disk(rows, memory):
+        return None
+    check_local(learner)
+    return memory
 
 
 def tree_needs(rows: Rows, labels: Labels, memory: int, n_workers: int, spectral: bool) -> dict[str, int]:

@@ -18,8 +18,8 @@ from abound.validation import Float32Array, Float64Array, IdArray, IntArray
 BACKGROUND_FROM = 3
 """Blocks of a node from which it pays to solve what they share first."""
 
-ROWS_ON_DISK = 1000
-"""Rows from all over a file that are read before it is let go of."""
+ROWS_ON_DISK = 100
+"""Rows from all over a file that are read before it is let go of: around each the system maps more of it."""
 
 VALUES_A_CALL = 10_000_000
 """Non-zeros of a large node that one kernel call reads: a fraction of a second."""
@@ -159,7 +159,8 @@ def solve_large_node(
     room = _make_room(rows, pairs, node, node + 1, place, on_disk=on_disk)
     n_rows = kernels.number_rows(pairs.rows, low, high, room.rows, room.local)
     step = max(1, VALUES_A_CALL * n_rows // max(1, int(pairs.values[node])))
-    spans = [(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]
+    at_once = max(1, step // 4) if on_disk else step
+    spans = [(begin, min(begin + at_once, n_rows)) for begin in range(0, n_rows, at_once)]
     n_features = 0
 
     def forget() -> None:
@@ -174,14 +175,20 @@ def solve_large_node(
             forget()
         kernels.begin_sweeps(n_rows, room)
 
+    def next_step() -> int:
+        """How many rows to take next: on disk, those after the first sweep are far from one another."""
+        sweeps, n_active, at = room.state[kernels.SWEEPS], int(room.state[kernels.ACTIVE]), int(room.state[kernels.AT])
+        if not on_disk:
+            return step
+        if sweeps == 0:
+            return min(step, n_rows - at)
+        reached = np.searchsorted(room.active[at:n_active], room.active[at] + step // 4)
+        return min(max(ROWS_ON_DISK, int(reached)), n_active - at)
+
     def solve() -> None:
-        """Take sweeps; those after the first meet few rows, and around each the system maps more of a file."""
-        done = False
-        while not done:
-            first = on_disk and room.state[kernels.SWEEPS] == 0
-            left = min(step, n_rows - int(room.state[kernels.AT])) if first else ROWS_ON_DISK if on_disk else step
-            done = kernels.take_sweeps(*how, left, room)
+        while not kernels.take_sweeps(*how, next_step(), room):
             forget()
+        forget()
 
     for span in spans:
         known = n_features, place, room.features

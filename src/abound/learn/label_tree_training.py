@@ -7,9 +7,11 @@ rows is shared, so threads change nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from abound.distribute import workers
+from abound.distribute import Spare, Workers
 from abound.labels import Labels
 from abound.learn import _label_tree_kernels as kernels
 from abound.learn._lanes import LANES
@@ -24,9 +26,48 @@ SMALL = 1_000_000
 """Non-zeros times blocks that one compiled call solves: a fraction of a second."""
 
 
-def train_tree(
-    rows: SolverRows, labels: Labels, shape: TreeShape, settings: Settings, n_jobs: int | None
-) -> TreeWeights:
+SWEEPS = 10
+"""About how often the rows of a node are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What all nodes have in common: it is sent to a worker once."""
+
+    rows: SolverRows
+    pairs: Pairs
+    n_children: IntArray
+    settings: Settings
+    spare: Spare[IdArray] = field(default_factory=Spare)
+
+
+def solve_nodes(part: tuple[int, int, bool], problem: Problem) -> NodeEntries:
+    """Solve some consecutive nodes.
+
+    Parameters
+    ----------
+    part : (int, int, bool)
+        The first node, the one after the last, and whether the first is large.
+    problem : Problem
+        The rest.
+
+    Returns
+    -------
+    NodeEntries
+        What they know.
+    """
+    begin, end, is_large = part
+    rows, pairs, n_children, settings = problem.rows, problem.pairs, problem.n_children, problem.settings
+    place = problem.spare.take(np.full, rows.n_features, -1, dtype=np.int32)
+    if is_large:
+        found = solve_large_node(rows, pairs, n_children, begin, settings, place)
+    else:
+        found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, place)
+    problem.spare.give(place)
+    return found
+
+
+def train_tree(rows: SolverRows, labels: Labels, shape: TreeShape, settings: Settings, pool: Workers) -> TreeWeights:
     """Solve the problems of all nodes.
 
     Parameters
@@ -39,34 +80,25 @@ def train_tree(
         The tree.
     settings : Settings
         Loss, cost, tolerance, pruning.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
+    pool : Workers
+        Who works; the result does not depend on it.
 
     Returns
     -------
     TreeWeights
         Over the user's features.
     """
-    pairs, n_children = list_pairs(rows, labels, shape), shape.n_children
+    pairs, n_children = list_pairs(rows, labels, shape), frozen(shape.n_children, np.int64)
     costs = (pairs.values + np.diff(pairs.indptr)) * -(-n_children // LANES)
     tasks = plan_tasks(costs)
     # The longest first, so that no thread has a long one left at the end.
     by_size = sorted(range(len(tasks)), key=lambda task: -int(costs[slice(*tasks[task])].sum()))
-    spare: list[IdArray] = []
-
-    def solve(number: int) -> NodeEntries:
-        place = spare.pop() if spare else np.full(rows.n_features, -1, dtype=np.int32)
-        begin, end = tasks[number]
-        if end == begin + 1 and costs[begin] > SMALL:
-            found = solve_large_node(rows, pairs, n_children, begin, settings, place)
-        else:
-            found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, place)
-        spare.append(place)
-        return found
-
+    spans = [(*tasks[task], bool(costs[tasks[task][0]] > SMALL)) for task in by_size]
+    shared = pool.share(Problem(rows, pairs, n_children, settings))
+    effort = SWEEPS * int(costs.sum()) // len(tasks)
     parts: dict[int, NodeEntries] = {}
-    with workers(n_jobs) as pool, track("learn nodes", shape.n_nodes) as progress:
-        for number, part in zip(by_size, pool.map(solve, by_size), strict=True):
+    with track("learn nodes", shape.n_nodes) as progress:
+        for number, part in zip(by_size, pool.map(solve_nodes, spans, shared, cost=effort), strict=True):
             parts[number] = part
             progress.advance(tasks[number][1] - tasks[number][0])
     slot_indptr, slots = lay_out_slots(shape)
@@ -121,7 +153,9 @@ def list_pairs(rows: SolverRows, labels: Labels, shape: TreeShape) -> Pairs:
     cursor = indptr[:-1].copy()
     for nodes, at in levels:
         kernels.list_pairs(labels.indptr, labels.ids, nodes, at, cursor, pair_rows, places)
-    return Pairs(frozen(indptr, np.int64), frozen(pair_rows, np.int32), frozen(places, np.int32), values)
+    return Pairs(
+        frozen(indptr, np.int64), frozen(pair_rows, np.int32), frozen(places, np.int32), frozen(values, np.int64)
+    )
 
 
 def plan_tasks(costs: IntArray) -> list[tuple[int, int]]:

@@ -75,5 +75,5 @@ def without_light(edges: Edges, least: float) -> Edges:
     """
     stays = np.abs(edges.weights) >= least
     of_edge = np.repeat(np.arange(len(edges.counts)), edges.counts)
-    counts = np.bincount(of_edge[stays], minlength=len(edges.counts)).astype(np.int32)
+    counts = np.bincount(of_edge[stays], minlength=len(edges.counts)).astype(np.int8)
     return Edges(counts, edges.classes[stays], edges.weights[stays])

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from abound.distribute import count_workers
+from abound.distribute import Workers, count_workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
-from abound.learn.disk_gather import solver_rows_on_disk
+from abound.learn.disk_gather import check_local, solver_rows_on_disk
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_disk import linear_needs
 from abound.learn.linear_rows import solver_rows
@@ -75,6 +76,12 @@ class LinearClassifier(RankingClassifier):
         Seed of the order in which rows are taken, and of the folds.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where blocks of classes are solved: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished blocks of classes: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
     memory : str, int or None, default=None
         Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
         Rows on disk that are too large for it stay there and are shuffled in windows, and so do solved classes.
@@ -124,6 +131,8 @@ class LinearClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
         memory: str | int | None = None,
     ) -> None:
         self.loss = loss
@@ -139,6 +148,8 @@ class LinearClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -167,9 +178,11 @@ class LinearClassifier(RankingClassifier):
         weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
-        self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights)
-        solved = self._solve(rows, labels, weights, [self.C_])[0]
-        self._index = solved.index
+        with training_workers(self, rows, labels, weights) as pool:
+            self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            solved = self._solve(rows, labels, weights, [self.C_], pool)[0]
+            self._index = solved.index
+            self._learn_decisions(X, labels, weights)
         self.objective_, self.gap_ = solved.objective, solved.gap
         if solved.n_unfinished:
             warnings.warn(
@@ -178,7 +191,7 @@ class LinearClassifier(RankingClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self._learn_decisions(X, labels, weights)
+        return self
 
     @property
     def index_(self) -> ClassIndex:
@@ -200,7 +213,9 @@ class LinearClassifier(RankingClassifier):
         check_number("min_weight", self.min_weight, 0)
         check_memory(self.memory)
 
-    def _solve(self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float]) -> list[Solved]:
+    def _solve(
+        self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float], pool: Workers
+    ) -> list[Solved]:
         generator = make_generator(self.random_state)
         given, memory = (rows, weights, generator, self.bias), check_memory(self.memory)
         on_disk = self._on_disk and memory is not None and is_mapped(rows.data)
@@ -209,7 +224,7 @@ class LinearClassifier(RankingClassifier):
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
         class_weights = class_costs(self.class_weight, labels, weights)
         width = self._width_of_view(rows.n_features)
-        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, self.n_jobs)
+        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, pool)
 
     def _check_needs(self, rows: Rows, labels: Labels) -> bool:
         """Tell whether the rows stay on disk; refuse, before anything is done, what ``memory`` does not allow."""
@@ -218,11 +233,13 @@ class LinearClassifier(RankingClassifier):
             return False
         on_disk, needs = linear_needs(rows, labels, memory, count_workers(self.n_jobs))
         require_memory(memory, needs, "use fewer threads, or rows on disk (abound convert)")
+        if on_disk:
+            check_local(self)
         return on_disk
 
-    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:
         def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
-            return [solved.index for solved in self._solve(some, own, counts, costs)]
+            return [solved.index for solved in self._solve(some, own, counts, costs, pool)]
 
         best, self.history_ = choose_cost(
             solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs

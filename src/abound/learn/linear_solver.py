@@ -254,7 +254,8 @@ def start_block(block: Block, background: Background, rows: IntArray, lanes: Int
 class Edges(NamedTuple):
     """What leaves a block: its heavy weights by feature, as differences from an offset."""
 
-    counts: IdArray
+    counts: npt.NDArray[np.int8]
+    """Of each feature; a byte is enough for sixteen classes, and most are 0."""
     classes: IdArray
     weights: Float32Array
 
@@ -300,7 +301,7 @@ def heavy_edges(
     Edges
         In the order of the features, then of the classes.
     """
-    counts = np.empty(len(weights), dtype=np.int32)
+    counts = np.empty(len(weights), dtype=np.int8)
     total = kernels.count_heavy(weights, offset, n_lanes, min_weight, counts)
     classes, values = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.float32)
     kernels.take_heavy(weights, offset, n_lanes, min_weight, first_class, classes, values)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from abound.distribute import workers
+from abound.distribute import Spare, Workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _linear_kernels as kernels
@@ -29,6 +29,9 @@ from abound.learn.linear_solver import (
 )
 from abound.progress import track
 from abound.validation import Float32Array, Float64Array, IntArray, frozen
+
+SWEEPS = 3
+"""Sweeps over all rows that a block takes at least; those over the moving ones cost little beside them."""
 
 
 class Settings(NamedTuple):
@@ -86,6 +89,61 @@ def positives_of(labels: Labels, rows: SolverRows) -> Positives:
     return Positives(frozen(indptr, np.int64), frozen(of_entry[by_class], np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What all blocks of classes have in common: it is sent to a worker once."""
+
+    rows: SolverRows
+    positives: Positives
+    costs: tuple[float, ...]
+    class_weights: Costs
+    settings: Settings
+    backgrounds: tuple[Background, ...]
+    spare: Spare[Block] = field(default_factory=Spare)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.positives.indptr) - 1
+
+
+Found = list[tuple[Edges, Outcome]]
+"""What is found of a block: heavy edges and outcome for each C."""
+
+
+def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
+    """Solve the problems of up to sixteen classes.
+
+    Parameters
+    ----------
+    part : (int, sequence of float)
+        The first class, and for each C the lightest weight to keep.
+    problem : Problem
+        The rest.
+
+    Returns
+    -------
+    list of (Edges, Outcome)
+        For each C.
+    """
+    first, least = part
+    settings, class_weights = problem.settings, problem.class_weights
+    block = problem.spare.take(Block, problem.rows)
+    n_lanes = min(LANES, problem.n_classes - first)
+    start_block(block, problem.backgrounds[0], *problem.positives.of_block(first, n_lanes))
+    found = []
+    for cost, background, lightest in zip(problem.costs, problem.backgrounds, least, strict=True):
+        lane_costs = Costs(*(padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
+        outcome = block.solve(
+            lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
+        )
+        edges = heavy_edges(block.weights, background.weights, n_lanes, lightest, first)
+        edges = edges_on_disk(edges) if problem.rows.window else edges
+        found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
+    problem.spare.give(block)
+    return found
+
+
 def solve_one_vs_rest(
     rows: SolverRows,
     labels: Labels,
@@ -93,7 +151,7 @@ def solve_one_vs_rest(
     class_weights: Costs,
     settings: Settings,
     n_features: int,
-    n_jobs: int | None,
+    pool: Workers,
 ) -> list[Solved]:
     """Learn one linear model a class, for each of several values of C.
 
@@ -111,46 +169,34 @@ def solve_one_vs_rest(
         Loss, tolerance and pruning.
     n_features : int
         Features of the index.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
+    pool : Workers
+        Who works; the result does not depend on it.
 
     Returns
     -------
     list of Solved
         One for each C.
     """
-    positives = positives_of(labels, rows)
     n_classes = labels.n_classes
-    spare = [Block(rows)]
+    room: Spare[Block] = Spare()
+    block = room.take(Block, rows)
     common = float(np.median(class_weights.negative)) if n_classes else 1.0
-    backgrounds = [
-        solve_background(spare[0], cost * common, settings.loss, settings.tol, settings.max_sweeps, settings.seed)
+    backgrounds = tuple(
+        solve_background(block, cost * common, settings.loss, settings.tol, settings.max_sweeps, settings.seed)
         for cost in costs
-    ]
-
-    def solve_block(first: int, least: Sequence[float]) -> list[tuple[Edges, Outcome]]:
-        block = spare.pop() if spare else Block(rows)
-        n_lanes = min(LANES, n_classes - first)
-        start_block(block, backgrounds[0], *positives.of_block(first, n_lanes))
-        found = []
-        for cost, background, lightest in zip(costs, backgrounds, least, strict=True):
-            lane_costs = Costs(*(padded(cost * weights[first : first + n_lanes]) for weights in class_weights))
-            outcome = block.solve(
-                lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
-            )
-            edges = heavy_edges(block.weights, background.weights, n_lanes, lightest, first)
-            edges = edges_on_disk(edges) if rows.window else edges
-            found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
-        spare.append(block)
-        return found
-
+    )
+    room.give(block)
+    problem = Problem(rows, positives_of(labels, rows), tuple(costs), class_weights, settings, backgrounds, room)
     firsts = range(0, n_classes, LANES)
     sample = firsts[:: max(1, len(firsts) * LANES // SAMPLED_CLASSES)]
-    solved: dict[int, list[tuple[Edges, Outcome]]] = {}
-    with workers(n_jobs) as pool, track("learn classes", n_classes) as progress:
+    solved: dict[int, Found] = {}
+    shared = pool.share(problem)
+    with track("learn classes", n_classes) as progress:
 
         def solve(some: Sequence[int], least: Sequence[float]) -> None:
-            for first, found in zip(some, pool.map(lambda first: solve_block(first, least), some), strict=True):
+            parts = [(first, least) for first in some]
+            found_blocks = pool.map(solve_block, parts, shared, cost=SWEEPS * len(rows.indices))
+            for first, found in zip(some, found_blocks, strict=True):
                 solved[first] = found
                 progress.advance(LANES)
 

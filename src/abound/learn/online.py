@@ -18,6 +18,7 @@ from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_order import ADVICE, WINDOW_SHARE, make_windows, online_needs, window_entries
 from abound.learn.index_parts import joined_index
+from abound.learn.kept_passes import KeptPasses
 from abound.learn.online_parts import Examples as Examples
 from abound.learn.online_parts import FrozenState as FrozenState
 from abound.learn.online_parts import OnlineState as OnlineState
@@ -113,19 +114,24 @@ class OnlineClassifier(RankingClassifier):
     def _run_passes(self, examples: Examples, validation: IntArray, generator: np.random.Generator) -> None:
         """All passes over the training rows, each in an order of its own, until ``passes`` or patience end."""
         rows, labels, training = examples.rows, examples.labels, examples.order
+        kept = KeptPasses(self, examples)
+        n_done, enough = kept.restore(self, generator)
         with track(f"train {self.learner}", self.passes) as progress:
-            for number in range(1, self.passes + 1):
+            progress.advance(n_done)
+            for number in range(self.passes + 1 if enough else n_done + 1, self.passes + 1):
                 chosen = self._sample(training, labels, number, generator)
                 ordered = self._ordered(examples, chosen, generator if self.shuffle else None)
                 self._pass(number, ordered, number == 1)
+                # After every pass, so that whoever looks at the learner in between does not change what it adds up.
+                self._settle(rows)
                 if len(validation):
-                    self._settle(rows)
                     self._validate(rows, labels, validation)
                 if self._watch is not None and number in self._watch[0]:
-                    self._settle(rows)
                     self._watch[1]()
                 progress.advance(1, f"R1 {self.history_[-1].get('R1', self.history_[-1]['online_R1']):.3f}")
-                if self._is_enough():
+                enough = self._is_enough()
+                kept.keep(self, generator, enough)
+                if enough:
                     break
 
     def _ordered(self, examples: Examples, chosen: IntArray, generator: np.random.Generator | None) -> Examples:
@@ -268,6 +274,14 @@ class OnlineClassifier(RankingClassifier):
     @abstractmethod
     def _restored(self, arrays: Section, n_classes: int) -> Any:
         """The state that `_saved` gave, checked; its arrays are copied."""
+
+    def _kept(self) -> dict[str, npt.NDArray[Any]]:
+        """What a checkpoint keeps of the state; `_resumed` must go on from it to the same bits."""
+        return self._saved()
+
+    def _resumed(self, arrays: Section) -> Any:
+        """The state that `_kept` gave, in place of one that knows nothing."""
+        return self._restored(arrays, self._state.n_classes)
 
     def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:
         return dict(self._state.arrays) if isinstance(self._state, FrozenState) else self._saved()

@@ -62,6 +62,9 @@ class OOZClassifier(IndexLearner):
         Seed of the orders and the held-out part.
     n_jobs : int or None, default=None
         Threads when ranking; -1 for all cores.
+    checkpoint : path or None, default=None
+        A folder for what was learned after each pass: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
     memory : str, int or None, default=None
         Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
         Rows on disk that are larger than half of it are shuffled in windows.
@@ -98,6 +101,7 @@ class OOZClassifier(IndexLearner):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
         memory: str | int | None = None,
     ) -> None:
         self.rate = rate
@@ -114,6 +118,7 @@ class OOZClassifier(IndexLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.memory = memory
 
     def _check_parameters(self) -> None:

@@ -21,6 +21,7 @@ from abound.distribute import spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _code_kernels as kernels
 from abound.learn.base import RankingClassifier, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.dichotomizers import Codes, Dichotomizers, dichotomizers_from, train_dichotomizers
 from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
@@ -83,6 +84,12 @@ class OutputCodeClassifier(RankingClassifier):
         Seed of the words and of the order in which rows are taken.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where classifiers are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished classifiers: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -122,6 +129,8 @@ class OutputCodeClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_bits = n_bits
         self.decode = decode
@@ -134,6 +143,8 @@ class OutputCodeClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the words and train a classifier for each bit.
@@ -165,11 +176,12 @@ class OutputCodeClassifier(RankingClassifier):
         codes = best_codes(labels.n_classes, n_bits, self.n_codes, seed, self.n_jobs)
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, seed)
         prepared = solver_rows(rows, weights, generator)
-        self.dichotomizers_, _, n_unfinished = train_dichotomizers(
-            prepared, labels, codes, self.C, settings, rows.n_features, self.n_jobs
-        )
-        warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
-        return self._learn_decisions(X, labels, weights)
+        with training_workers(self, rows, labels, weights) as pool:
+            self.dichotomizers_, _, n_unfinished = train_dichotomizers(
+                prepared, labels, codes, self.C, settings, rows.n_features, pool
+            )
+            warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def index_(self) -> ClassIndex:

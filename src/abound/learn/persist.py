@@ -23,6 +23,9 @@ from abound.read.taxonomy import Taxonomy
 from abound.store import Section, lazy_labels, pack_labels
 
 Arrays = dict[str, npt.NDArray[Any]]
+RUNTIME = ("checkpoint", "cluster")
+"""Parameters that say where to work, not what to learn: a model file goes to others, who have other machines."""
+
 KINDS = ("single", "lists", "indicator", "dense")
 
 
@@ -175,6 +178,8 @@ def _plain(value: Any) -> Any:
     """A parameter as JSON holds it; a generator cannot be kept, so the loaded learner draws its own."""
     if isinstance(value, RankingClassifier):
         parameters = value.get_params(deep=False)
+        for name in RUNTIME:
+            parameters.pop(name, None)
         return {"learner": value.learner, "parameters": {name: _plain(each) for name, each in parameters.items()}}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]

@@ -30,6 +30,8 @@ from abound.learn._prototype_lists import (
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_order import WINDOW_SHARE
 from abound.learn.disk_sums import add_to_sums
+from abound.learn.index_parts import prefixed
+from abound.learn.kept_lists import lists_from_arrays, lists_to_arrays
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, make_batch, repeated_rows
 from abound.learn.row_views import feature_counts
@@ -312,6 +314,20 @@ class PrototypeLearner(OnlineClassifier):
             raise arrays.fault("sum_indptr", f"{sums.shape[0]} features, the weights have {weights.shape[0]}")
         steps = int(arrays.require("steps", np.int64, (1,))[0])
         return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), steps, sums)
+
+    def _kept(self) -> dict[str, npt.NDArray[Any]]:
+        kept = prefixed("lists/", lists_to_arrays(self._state.lists))
+        if self._state.sums is not None:
+            kept |= _csr_arrays("sum_", self._state.sums)
+        return kept | {"steps": np.array([self._state.steps])}
+
+    def _resumed(self, arrays: Section) -> PrototypeState:
+        state = self._state
+        width = state.n_classes + self.n_common
+        lists = lists_from_arrays(arrays.section("lists/"), state.n_features, width)
+        sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
+        steps = int(arrays.require("steps", np.int64, (1,))[0])
+        return PrototypeState(state.n_features, state.n_classes, None, lists, steps, sums)
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
         """Weights that become one add up."""

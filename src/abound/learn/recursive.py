@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
-from abound.distribute import workers
+from abound.distribute import Workers, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
+from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
 from abound.learn.index_parts import prefixed
@@ -18,7 +19,8 @@ from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, positives_of
 from abound.learn.recursive_graph import RecursiveGraph, class_graph
-from abound.learn.recursive_tree import RecursiveTree, short_tree
+from abound.learn.recursive_leaves import short_tree
+from abound.learn.recursive_tree import RecursiveTree
 from abound.learn.row_views import add_constant
 from abound.read.taxonomy import Taxonomy
 from abound.store import Section
@@ -81,6 +83,12 @@ class RecursiveClassifier(RankingClassifier):
         Seed of the order in which rows are taken, and of the folds.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where classes are solved: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished classes of each round: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -127,6 +135,8 @@ class RecursiveClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
@@ -145,6 +155,8 @@ class RecursiveClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve all classes together, in rounds.
@@ -172,9 +184,10 @@ class RecursiveClassifier(RankingClassifier):
         self._remember(labels)
         self._taxonomy = self._read_taxonomy()
         self.choice_: list[dict[str, float]] = []
-        self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights)
-        self._index, self.history_ = self._solve(rows, labels, weights, self.C_)
-        return self._learn_decisions(X, labels, weights)
+        with training_workers(self, rows, labels, weights) as pool:
+            self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            self._index, self.history_ = self._solve(rows, labels, weights, self.C_, pool)
+            return self._learn_decisions(X, labels, weights)
 
     @property
     def index_(self) -> ClassIndex:
@@ -204,7 +217,7 @@ class RecursiveClassifier(RankingClassifier):
         return given if given is None or isinstance(given, Taxonomy) else Taxonomy.from_file(given)
 
     def _solve(
-        self, rows: Rows, labels: Labels, weights: Float32Array, cost: float
+        self, rows: Rows, labels: Labels, weights: Float32Array, cost: float, pool: Workers
     ) -> tuple[ClassIndex, list[dict[str, float]]]:
         generator = make_generator(self.random_state)
         prepared = solver_rows(rows, weights, generator, self.bias)
@@ -223,13 +236,17 @@ class RecursiveClassifier(RankingClassifier):
             state = RecursiveTree(short_tree(tree, root_is_zero=self.root == "zero"), *given)
         else:
             state = RecursiveGraph(class_graph(self._taxonomy, nodes_of(self._taxonomy, labels.classes)), *given)
-        with workers(self.n_jobs) as pool:
-            history = list(state.rounds(self.max_rounds, self.round_tol, pool))
-            return state.index(self._width_of_view(rows.n_features), pool), history
+        with workers(self.n_jobs) as threads:
+            limits = self.max_rounds, self.round_tol
+            if isinstance(state, RecursiveTree):
+                history = list(state.rounds(*limits, pool, threads))
+            else:
+                history = list(state.rounds(*limits, pool))
+            return state.index(self._width_of_view(rows.n_features), threads), history
 
-    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array) -> float:
+    def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:
         def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
-            return [self._solve(some, own, counts, cost)[0] for cost in costs]
+            return [self._solve(some, own, counts, cost, pool)[0] for cost in costs]
 
         best, self.choice_ = choose_cost(
             solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs

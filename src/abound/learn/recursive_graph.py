@@ -17,17 +17,16 @@ import numpy.typing as npt
 from abound import validation
 from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
-from abound.learn import _linear_kernels
-from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
-from abound.learn.linear_rows import SolverRows, lane_array
-from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, padded
-from abound.learn.one_vs_rest import Positives, Settings, join_edges
+from abound.learn.linear_rows import SolverRows
+from abound.learn.linear_solver import Costs, Edges, heavy_edges
+from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges
+from abound.learn.recursive_nodes import Duals, Node, NodeBlock, NodeSolver, half_square, solve_nodes
 from abound.progress import track
 from abound.read.taxonomy import Taxonomy
 from abound.read.taxonomy_structure import Links
-from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
+from abound.validation import Float32Array, IdArray, IntArray, frozen
 
 
 class ClassGraph(NamedTuple):
@@ -100,16 +99,15 @@ class RecursiveGraph:
                 f"{graph.n_nodes} nodes × {rows.n_features} features would take {size / 2**30:.1f} GiB: on a graph "
                 "every node keeps all its weights. Use a tree, fewer features, or LinearClassifier"
             )
-        self.graph, self.rows, self.positives, self.settings = graph, rows, positives, settings
-        self.degree = np.diff(graph.neighbours.indptr)
-        springs = np.maximum(1, self.degree[graph.node_of_class])
-        self.costs = Costs(*((cost * weights / springs).astype(np.float32) for weights in class_weights))
+        self.graph, self.rows, self.settings = graph, rows, settings
+        springs = np.maximum(1, np.diff(graph.neighbours.indptr)[graph.node_of_class])
+        costs = Costs(*(frozen(cost * weights / springs, np.float32) for weights in class_weights))
+        self.solver = NodeSolver(rows, positives, costs, springs, settings)
         self.class_of_node = np.full(graph.n_nodes, -1)
         self.class_of_node[graph.node_of_class] = np.arange(len(graph.node_of_class))
         self.weights = np.zeros((graph.n_nodes, rows.n_features), dtype=np.float32)
         self.losses = np.full(len(graph.node_of_class), np.inf)
-        self.duals: list[tuple[IdArray, Float32Array] | None] = [None] * len(graph.node_of_class)
-        self._spare: list[Block] = []
+        self.duals: list[Duals | None] = [None] * len(graph.node_of_class)
 
     def rounds(self, max_rounds: int, round_tol: float, pool: Workers) -> Iterator[dict[str, float]]:
         """Solve colour after colour until the objective falls by less than ``round_tol`` of itself.
@@ -121,14 +119,14 @@ class RecursiveGraph:
         round_tol : float
             Smallest relative decrease that is worth another round.
         pool : Workers
-            Who works.
+            Who solves the nodes that have rows; the result does not depend on it.
 
         Yields
         ------
         dict
             ``round``, ``objective``, ``seconds``.
         """
-        last = np.inf
+        last, shared, effort = np.inf, pool.share(self.solver), SWEEPS * len(self.rows.indices)
         for number in range(1, max_rounds + 1):
             began = time.perf_counter()
             with track("solve nodes", self.graph.n_nodes) as progress:
@@ -136,8 +134,9 @@ class RecursiveGraph:
                     nodes = np.flatnonzero(self.graph.colour == colour)
                     learning = nodes[self.class_of_node[nodes] >= 0]
                     parts = [learning[first : first + LANES] for first in range(0, len(learning), LANES)]
-                    for _ in pool.map(self._solve_block, parts):
-                        pass
+                    solved = pool.map(solve_nodes, (self._part(part) for part in parts), shared, cost=effort)
+                    for part, found in zip(parts, solved, strict=True):
+                        self._take(part, found)
                     for node in nodes[self.class_of_node[nodes] < 0].tolist():
                         self.weights[node] = self._mean(node)
                     progress.advance(len(nodes))
@@ -167,48 +166,18 @@ class RecursiveGraph:
         mean: Float32Array = self.weights[others].mean(axis=0, dtype=np.float64).astype(np.float32)
         return mean
 
-    def _solve_block(self, nodes: npt.NDArray[np.int64]) -> None:
-        classes, settings, rows = self.class_of_node[nodes], self.settings, self.rows
-        block = self._spare.pop() if self._spare else Block(rows)
-        origin = lane_array(rows.n_features)
-        block.duals[:] = 0
-        block.targets[:] = 0
-        for lane, (node, c) in enumerate(zip(nodes.tolist(), classes.tolist(), strict=True)):
-            origin[:, lane] = self._mean(node)
-            block.targets[:, lane] = -1
-            block.targets[self.positives.rows[self.positives.indptr[c] : self.positives.indptr[c + 1]], lane] = 1
-            known = self.duals[c]
-            if known is not None:
-                block.duals[known[0], lane] = known[1]
-        block.weights[:] = origin
-        _linear_kernels.add_rows(rows.indptr, rows.indices, rows.data, block.targets, block.duals, block.weights)
-        costs = Costs(*(padded(part[classes]) for part in self.costs))
-        outcome = block.solve(costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed, origin)
-        losses = self._losses(block, costs, outcome.objective, origin)
-        for lane, (node, c) in enumerate(zip(nodes.tolist(), classes.tolist(), strict=True)):
-            springs = max(1, int(self.degree[node]))
-            new, old = block.weights[:, lane], self.weights[node]
-            loss = float(losses[lane]) * springs
-            # A loosely solved dual may be above where the node was: then it stays there.
-            if loss + springs * _half_square(new, origin[:, lane]) <= self.losses[c] + springs * _half_square(
-                old, origin[:, lane]
-            ):
-                self.weights[node], self.losses[c] = new, loss
-                kept = np.flatnonzero(block.duals[:, lane])
-                self.duals[c] = frozen(kept, np.int32), frozen(block.duals[kept, lane], np.float32)
-        self._spare.append(block)
+    def _part(self, nodes: npt.NDArray[np.int64]) -> NodeBlock:
+        classes = self.class_of_node[nodes]
+        means = np.stack([self._mean(node) for node in nodes.tolist()])
+        apart = [half_square(self.weights[node], mean) for node, mean in zip(nodes.tolist(), means, strict=True)]
+        before = self.losses[classes] + self.solver.springs[classes] * np.array(apart)
+        return NodeBlock(classes, frozen(means, np.float32), [self.duals[c] for c in classes.tolist()], before)
 
-    def _losses(self, block: Block, costs: Costs, objective: Float64Array, origin: Float32Array) -> Float64Array:
-        rows, sums = self.rows, np.zeros(LANES)
-        if self.settings.loss == LOGISTIC:
-            kernels.logistic_loss(
-                *(rows.indptr, rows.indices, rows.data, rows.weights, block.targets, *costs),
-                *(0, rows.n_rows, block.weights, sums),
-            )
-            return sums
-        _linear_kernels.lane_squares(block.weights, origin, sums)
-        losses: Float64Array = objective - 0.5 * sums
-        return losses
+    def _take(self, nodes: npt.NDArray[np.int64], solved: list[Node | None]) -> None:
+        for node, found in zip(nodes.tolist(), solved, strict=True):
+            if found is not None:
+                c = self.class_of_node[node]
+                self.weights[node], self.losses[c], self.duals[c] = found.weights, found.loss, found.duals
 
     def index(self, n_features: int, pool: Workers) -> ClassIndex:
         """Return the classes' weights as an index, as differences from their medians.
@@ -238,7 +207,3 @@ class RecursiveGraph:
 
         blocks = list(pool.map(take, range(0, len(own), LANES)))
         return join_edges(blocks, self.rows, offset, n_features, len(own))
-
-
-def _half_square(weights: Float32Array, origin: Float32Array) -> float:
-    return 0.5 * float(np.square(weights - origin, dtype=np.float64).sum())

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
-from abound.learn import _linear_kernels
 from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
-from abound.learn.class_tree import ClassTree
+from abound.learn.checkpoint import once
 from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
-from abound.learn.linear_rows import SolverRows, lane_array
-from abound.learn.linear_solver import LOGISTIC, Block, Costs, Edges, heavy_edges, padded, solve_background
-from abound.learn.one_vs_rest import Positives, Settings, join_edges
+from abound.learn.linear_rows import SolverRows
+from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges, solve_background
+from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges
+from abound.learn.recursive_leaves import Inner, Leaf, LeafBlock, LeafSolver, ShortTree, solve_leaves
 from abound.progress import track
-from abound.validation import Float32Array, Float64Array, IdArray, frozen
+from abound.validation import Float32Array, Float64Array, frozen
 
 FEATURES_A_CALL = 256
 """Features whose inner nodes one kernel call solves: their weights fit in the cache."""
@@ -43,75 +43,6 @@ START_TOL = 0.1
 
 STRETCH = 1.9
 """How far inner nodes move towards their minimum. Below 2 the objective falls: the springs bound its curvature."""
-
-TIGHTER = (1.0, 0.1, 0.01, 0.001)
-"""Parts of the tolerance that a leaf is solved to until its objective is no higher than before."""
-
-
-class ShortTree(NamedTuple):
-    """A tree of classes without the inner nodes that have one child: two springs in a row are one half as stiff.
-
-    Inner nodes come parents first. ``stiffness`` is the ω of the edge to the parent, in ``½ ω ‖w_n − w_π‖²``.
-    """
-
-    parent: IdArray
-    stiffness: Float64Array
-    leaf_parent: IdArray
-    leaf_stiffness: Float64Array
-
-    @property
-    def n_inner(self) -> int:
-        """Number of inner nodes that are left."""
-        return len(self.parent)
-
-
-def short_tree(tree: ClassTree, *, root_is_zero: bool) -> ShortTree:
-    """Leave out inner nodes with one child; the objective's minimum over them stays the same.
-
-    Parameters
-    ----------
-    tree : ClassTree
-        The classes at its leaves.
-    root_is_zero : bool
-        Fix the root's weights at 0: an edge of endless stiffness.
-
-    Returns
-    -------
-    ShortTree
-        By class.
-    """
-    n_children = np.diff(tree.children.indptr)
-    kept = (n_children > 1) & (tree.class_of_node < 0)
-    kept[0] = True
-    place = np.cumsum(kept) - 1
-    above = np.full(tree.n_nodes, -1)
-    soft = np.ones(tree.n_nodes)
-    for node, parent in enumerate(tree.parent[1:].tolist(), start=1):
-        if kept[parent]:
-            above[node] = place[parent]
-        else:
-            above[node], soft[node] = above[parent], 1 + soft[parent]
-    stiffness = 1 / soft
-    inner = np.flatnonzero(kept)
-    if root_is_zero:
-        stiffness[0] = np.inf
-    leaves = tree.leaf_of_class
-    return ShortTree(
-        frozen(above[inner], np.int32), stiffness[inner], frozen(above[leaves], np.int32), stiffness[leaves]
-    )
-
-
-class Leaf(NamedTuple):
-    """A class: its support vectors, and what its objective is made of."""
-
-    rows: IdArray
-    coefficients: Float32Array
-    """α_i y_i of each support vector."""
-    loss: float
-    square: float
-    """‖w − w_π‖²."""
-    product: float
-    """(w − w_π)·w_π, for the parent it was solved with."""
 
 
 class RecursiveTree:
@@ -142,15 +73,14 @@ class RecursiveTree:
         class_weights: Costs,
         settings: Settings,
     ) -> None:
-        self.tree, self.rows, self.positives, self.settings = tree, rows, positives, settings
-        self.costs = Costs(*((cost * weights / tree.leaf_stiffness).astype(np.float32) for weights in class_weights))
+        self.tree, self.rows, self.settings = tree, rows, settings
+        costs = Costs(*(frozen(cost * weights / tree.leaf_stiffness, np.float32) for weights in class_weights))
+        self.solver = LeafSolver(tree, rows, positives, costs, settings)
         self.order = np.argsort(tree.leaf_parent, kind="stable")
         self.inner = np.zeros((tree.n_inner, rows.n_features), dtype=np.float32)
         self.moved = np.zeros(tree.n_inner)
         self.inner_objective = 0.0
         self.leaves: list[Leaf | None] = [None] * len(tree.leaf_parent)
-        self._spare = [Block(rows)]
-        self._origins: list[Float32Array] = []
         self._start(cost, class_weights)
 
     def _start(self, cost: float, class_weights: Costs) -> None:
@@ -159,13 +89,13 @@ class RecursiveTree:
             return
         settings, n_classes = self.settings, len(self.tree.leaf_parent)
         common = cost * min(n_classes, START_CLASSES) * float(np.median(class_weights.negative))
-        background = solve_background(
-            self._spare[0], common, settings.loss, START_TOL, settings.max_sweeps, settings.seed
-        )
+        block = self.solver.blocks.take(Block, self.rows)
+        background = solve_background(block, common, settings.loss, START_TOL, settings.max_sweeps, settings.seed)
+        self.solver.blocks.give(block)
         self.inner[:] = background.weights
         self.inner_objective = 0.5 * float(np.square(background.weights, dtype=np.float64).sum())
 
-    def rounds(self, max_rounds: int, round_tol: float, pool: Workers) -> Iterator[dict[str, float]]:
+    def rounds(self, max_rounds: int, round_tol: float, pool: Workers, threads: Workers) -> Iterator[dict[str, float]]:
         """Alternate until the objective falls by less than ``round_tol`` of itself; yield each round's record.
 
         Parameters
@@ -175,19 +105,21 @@ class RecursiveTree:
         round_tol : float
             Smallest relative decrease that is worth another round.
         pool : Workers
-            Who works.
+            Who solves the leaves.
+        threads : Workers
+            Threads of this process, which solve the inner nodes.
 
         Yields
         ------
         dict
             ``round``, ``objective``, ``seconds``, ``support_vectors``.
         """
-        last = np.inf
+        last, shared = np.inf, pool.share(self.solver)
         for number in range(1, max_rounds + 1):
             began = time.perf_counter()
             if number > 1:
-                self._solve_inner(pool)
-            self._solve_leaves(pool)
+                self.inner, self.moved, self.inner_objective = once(pool, lambda: self._solve_inner(threads))
+            self._solve_leaves(pool, shared)
             leaves = [leaf for leaf in self.leaves if leaf is not None]
             springs = 0.5 * self.tree.leaf_stiffness * np.array([leaf.square for leaf in leaves])
             objective = self.inner_objective + float(springs.sum()) + sum(leaf.loss for leaf in leaves)
@@ -201,7 +133,7 @@ class RecursiveTree:
                 return
             last = objective
 
-    def _solve_inner(self, pool: Workers) -> None:
+    def _solve_inner(self, pool: Workers) -> tuple[Float32Array, Float64Array, float]:
         """Eq. (4) for all inner nodes at once, from the full weights of the leaves, some features at a time."""
         tree, rows = self.tree, self.rows
         held = np.zeros(tree.n_inner)
@@ -236,106 +168,25 @@ class RecursiveTree:
             for more_moved, more_lengths in pool.map(eliminate, range(0, high - low, FEATURES_A_CALL)):
                 moved += more_moved
                 lengths += more_lengths
-        self.moved = moved
-        self.inner_objective = 0.5 * float(lengths[np.isfinite(tree.stiffness)].sum())
+        return self.inner, moved, 0.5 * float(lengths[np.isfinite(tree.stiffness)].sum())
 
-    def _solve_leaves(self, pool: Workers) -> None:
-        firsts = range(0, len(self.order), LANES)
+    def _solve_leaves(self, pool: Workers, shared: Any) -> None:
+        parts = [self._part(first) for first in range(0, len(self.order), LANES)]
+        inner = pool.share(Inner(frozen(self.inner, np.float32), frozen(self.moved, np.float64)))
+        effort = SWEEPS * len(self.rows.indices)
         with track("solve leaves", len(self.order)) as progress:
-            for first, solved in zip(firsts, pool.map(self._solve_block, firsts), strict=True):
-                for c, leaf in zip(self.order[first : first + LANES].tolist(), solved, strict=True):
+            for part, solved in zip(parts, pool.map(solve_leaves, parts, shared, inner, cost=effort), strict=True):
+                for c, leaf in zip(part.classes.tolist(), solved, strict=True):
                     self.leaves[c] = leaf
                 progress.advance(len(solved))
 
-    def _solve_block(self, first: int) -> list[Leaf]:
+    def _part(self, first: int) -> LeafBlock:
         classes = self.order[first : first + LANES]
-        n_lanes, settings = len(classes), self.settings
-        block, origin = self._load(classes)
-        costs = Costs(*(padded(part[classes]) for part in self.costs))
-        stiffness = _padded64(self.tree.leaf_stiffness[classes])
-        squares, products = np.zeros((2, LANES))
-        before = np.full(LANES, np.inf)
-        if self.leaves[classes[0]] is not None:
-            kernels.lane_products(block.weights, origin, squares, products)
-            for lane, c in enumerate(classes.tolist()):
-                leaf = self.leaves[c]
-                assert leaf is not None
-                moved = self.moved[self.tree.leaf_parent[c]]
-                # ‖w − w_π‖² with the leaf where it was and the parent where it is now.
-                apart = leaf.square + 2 * (leaf.product - products[lane]) + moved
-                before[lane] = leaf.loss / stiffness[lane] + 0.5 * apart
-        for part in TIGHTER:
-            outcome = block.solve(
-                *(costs, settings.loss, part * settings.tol, settings.max_sweeps, settings.seed + 7919 * first),
-                *(origin, None if np.isinf(before).any() else before),
-            )
-            objective = outcome.objective
-            if settings.loss == LOGISTIC:
-                self._round_duals(block, origin)
-            kernels.lane_products(block.weights, origin, squares, products)
-            if settings.loss == LOGISTIC:
-                objective = self._logistic_loss(block, costs) + 0.5 * squares
-            if (objective <= before)[:n_lanes].all():
-                break
-        losses = objective - 0.5 * squares
-        leaves = []
-        for lane, duals in enumerate(np.ascontiguousarray(block.duals.T)[:n_lanes]):
-            kept = np.flatnonzero(duals)
-            leaves.append(
-                Leaf(
-                    frozen(kept, np.int32),
-                    frozen(duals[kept] * block.targets[kept, lane], np.float32),
-                    float(losses[lane] * stiffness[lane]),
-                    float(squares[lane]),
-                    float(products[lane]),
-                )
-            )
-        self._spare.append(block)
-        self._origins.append(origin)
-        return leaves
+        return LeafBlock(first, classes, [self.leaves[c] for c in classes.tolist()])
 
     def _load(self, classes: npt.NDArray[np.int64]) -> tuple[Block, Float32Array]:
-        """Put the parents' weights and the leaves' support vectors into a block's lanes."""
-        rows = self.rows
-        block = self._spare.pop() if self._spare else Block(rows)
-        origin = self._origins.pop() if self._origins else lane_array(rows.n_features)
-        parents = np.zeros(LANES, dtype=np.int32)
-        parents[: len(classes)] = self.tree.leaf_parent[classes]
-        kernels.fill_lanes(self.inner, parents, origin, block.weights)
-        block.duals[:] = 0
-        block.targets[:] = -1
-        block.targets[:, len(classes) :] = 0
-        used = []
-        for lane, c in enumerate(classes.tolist()):
-            own = self.positives.rows[self.positives.indptr[c] : self.positives.indptr[c + 1]]
-            block.targets[own, lane] = 1
-            leaf = self.leaves[c]
-            if leaf is not None:
-                block.duals[leaf.rows, lane] = np.abs(leaf.coefficients)
-                used.append(leaf.rows)
-        if used:
-            some = np.unique(np.concatenate(used))
-            _linear_kernels.add_some_rows(
-                *(rows.indptr, rows.indices, rows.data, some, block.targets, block.duals, block.weights)
-            )
-        return block, origin
-
-    def _round_duals(self, block: Block, origin: Float32Array) -> None:
-        """Keep duals as a file of half the size would: every row has one in logistic regression."""
-        rows = self.rows
-        block.duals[:] = block.duals.astype(np.float16)
-        block.weights[:] = origin
-        _linear_kernels.add_rows(rows.indptr, rows.indices, rows.data, block.targets, block.duals, block.weights)
-
-    def _logistic_loss(self, block: Block, costs: Costs) -> Float64Array:
-        rows, sums = self.rows, np.zeros(LANES)
-        step = max(1, 20_000_000 // max(1, len(rows.indices) // max(1, rows.n_rows)))
-        for begin in range(0, rows.n_rows, step):
-            kernels.logistic_loss(
-                *(rows.indptr, rows.indices, rows.data, rows.weights, block.targets, *costs),
-                *(begin, min(begin + step, rows.n_rows), block.weights, sums),
-            )
-        return sums
+        leaves = [self.leaves[c] for c in classes.tolist()]
+        return self.solver.load(classes, leaves, frozen(self.inner, np.float32))
 
     def index(self, n_features: int, pool: Workers) -> ClassIndex:
         """Return the leaves' weights as an index, as differences from the median of some of them.
@@ -345,7 +196,7 @@ class RecursiveTree:
         n_features : int
             Features of the index.
         pool : Workers
-            Who works.
+            Threads of this process.
 
         Returns
         -------
@@ -359,8 +210,7 @@ class RecursiveTree:
             classes = self.order[first : first + LANES]
             block, origin = self._load(classes)
             counts, lanes, weights = heavy_edges(block.weights, offset, len(classes), least, 0)
-            self._spare.append(block)
-            self._origins.append(origin)
+            self.solver.give(block, origin)
             return Edges(counts, classes[lanes].astype(np.int32), weights)
 
         blocks = list(pool.map(take, range(0, len(self.order), LANES)))
@@ -375,16 +225,9 @@ class RecursiveTree:
         def weights(classes: npt.NDArray[np.int64]) -> Float32Array:
             block, origin = self._load(classes)
             found: Float32Array = block.weights[:, : len(classes)].copy()
-            self._spare.append(block)
-            self._origins.append(origin)
+            self.solver.give(block, origin)
             return found
 
         sample = np.hstack(list(pool.map(weights, parts)))
         medians = frozen(np.median(sample, axis=1), np.float32)
         return medians, typical_column(sample - medians[:, None])
-
-
-def _padded64(values: Float64Array) -> Float64Array:
-    full = np.ones(LANES)
-    full[: len(values)] = values
-    return full

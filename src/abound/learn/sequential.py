@@ -26,6 +26,7 @@ from abound.distribute import workers
 from abound.index.class_index import ClassIndex
 from abound.learn._sequential_kernels import LEVELS
 from abound.learn.base import RankingClassifier, TopK, spread
+from abound.learn.checkpoint import training_workers
 from abound.learn.dichotomizers import Dichotomizers, dichotomizers_from, train_dichotomizers
 from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
@@ -98,6 +99,12 @@ class SequentialClassifier(RankingClassifier):
         Seed of the pool and of the order in which rows are taken.
     n_jobs : int or None, default=None
         Threads, in training and when ranking; -1 for all cores. The model does not depend on it.
+    cluster : None, "processes", "local" or "host:port", default=None
+        Where classifiers are trained: in threads, in ``n_jobs`` processes, on a Ray cluster of this machine alone,
+        or on the one at an address. The model does not depend on it, and does not keep it.
+    checkpoint : path or None, default=None
+        A folder for finished classifiers: a training that was broken off goes on from there when it is
+        started again with the same data and parameters, and ends with the same model.
 
     Attributes
     ----------
@@ -150,6 +157,8 @@ class SequentialClassifier(RankingClassifier):
         cut: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
+        cluster: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_classifiers = n_classifiers
         self.b_min = b_min
@@ -166,6 +175,8 @@ class SequentialClassifier(RankingClassifier):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the pool, train its classifiers, and learn how far their votes can be trusted.
@@ -198,13 +209,14 @@ class SequentialClassifier(RankingClassifier):
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, int(generator.integers(2**31)))
         loss = measure_loss(prepared, labels, codes, self.C, settings)
         counter = VoteCounter(prepared, labels, codes, loss, self._slope())
-        self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
-            prepared, labels, codes, self.C, settings, rows.n_features, self.n_jobs, counter
-        )
-        self._levels = frozen(expected_levels(counted, self.smoothing, len(codes)), np.uint8)
-        self._runs = Runs(self.dichotomizers_.codes, self._levels)
-        warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
-        return self._learn_decisions(X, labels, weights)
+        with training_workers(self, rows, labels, weights) as workforce:
+            self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
+                prepared, labels, codes, self.C, settings, rows.n_features, workforce, counter
+            )
+            self._levels = frozen(expected_levels(counted, self.smoothing, len(codes)), np.uint8)
+            self._runs = Runs(self.dichotomizers_.codes, self._levels)
+            warn_unfinished(n_unfinished, self.tol, self.max_sweeps)
+            return self._learn_decisions(X, labels, weights)
 
     def predict_topk(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 from abound.compare.memory import usable_memory
 from abound.compare.protocol import Plan
-from abound.distribute import count_workers
+from abound.distribute import check_cluster, count_workers
 from abound.learn.registry import LEARNERS
 from abound.memory import parse_bytes as parse_size
 from abound.serve.guard import wrong_usage
@@ -52,7 +52,15 @@ def parse_plan(options: Mapping[str, Any], *, splits: int, seed: int) -> Plan:
         checked_vectoriser(text)
     with wrong_usage("--jobs"):
         jobs = count_workers(options["--jobs"])
-    return Plan(names, seconds, usable_memory() if memory is None else memory, splits, seed, jobs, text)
+    cluster = options["--cluster"]
+    with wrong_usage("--cluster"):
+        check_cluster(cluster)
+    if memory is None:
+        usable = usable_memory()
+        memory = usable if usable is None or cluster is None else usable // jobs
+    # On a cluster experiments run side by side, each on one core.
+    together = {} if cluster is None else {"cluster": cluster, "n_workers": jobs}
+    return Plan(names, seconds, memory, splits, seed, 1 if together else jobs, text, **together)
 
 
 def parse_learners(names: str | None) -> tuple[str, ...]:

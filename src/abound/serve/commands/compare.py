@@ -61,6 +61,15 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random choices.")] = 0,
     jobs: JobsOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Where to run experiments side by side, each on one core: processes, local (Ray on this machine) or "
+            "host:port (a Ray cluster). The time limit is then that of all cores together.",
+            show_default=False,
+        ),
+    ] = None,
     read: ReadOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -80,6 +89,7 @@ def compare(
         "--memory-limit": memory_limit,
         "--text": text,
         "--jobs": -1 if jobs is None else jobs,
+        "--cluster": cluster,
     }
     plan = parse_plan(written, splits=splits, seed=seed)
     for option, target in (("--report", report), ("--rows", rows)):

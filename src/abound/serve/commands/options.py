@@ -22,6 +22,24 @@ ReadOption = Annotated[
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 for all cores.", show_default=False)
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Where to train: processes, local (Ray on this machine) or host:port (a Ray cluster); threads by default.",
+        show_default=False,
+    ),
+]
+CheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="Where to keep what is finished: the same command, started again, goes on from there.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FeaturesOption = Annotated[
     Path | None,

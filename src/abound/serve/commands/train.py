@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from abound.serve.commands.options import (
+    CheckpointOption,
+    ClusterOption,
     DataArgument,
     JobsOption,
     JsonOption,
@@ -51,6 +53,8 @@ def train(
         typer.Option(metavar="SIZE", help="Most memory to train in, such as 4GB; more is refused.", show_default=False),
     ] = None,
     jobs: JobsOption = None,
+    cluster: ClusterOption = None,
+    checkpoint: CheckpointOption = None,
     read: ReadOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -60,6 +64,7 @@ def train(
     """
     import time
 
+    from abound.distribute import check_cluster
     from abound.progress import shown
     from abound.serve.inputs import read_training_data
     from abound.serve.settings import parse_pairs
@@ -69,6 +74,15 @@ def train(
     with wrong_usage("--learner"):
         hints: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
         known = checked_learner(learner).get_params(deep=False)
+    with wrong_usage("--cluster"):
+        check_cluster(cluster)
+        if cluster is not None and "cluster" not in known:
+            raise ValueError(f"the learner {learner!r} is not trained in parts: it has no use for a cluster")
+        hints["cluster"] = cluster
+    with wrong_usage("--checkpoint"):
+        if checkpoint is not None and "checkpoint" not in known:
+            raise ValueError(f"the learner {learner!r} is trained in one go: it has no use for a checkpoint")
+        hints["checkpoint"] = None if checkpoint is None else str(checkpoint)
     with wrong_usage("--set"):
         parameters = {name: value for name, value in hints.items() if name in known}
         parameters["validation_fraction"] = validation_fraction
