@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from abound.learn import _label_tree_kernels as kernels
 from abound.learn._lanes import LANES
+from abound.learn._linear_kernels import FLUSH
 from abound.learn.linear_rows import SolverRows, lane_array
 from abound.rank._descend_kernels import lay_out_node
 from abound.rank.tree_weights import NodeEntries
@@ -18,8 +19,8 @@ from abound.validation import Float32Array, Float64Array, IdArray, IntArray
 BACKGROUND_FROM = 3
 """Blocks of a node from which it pays to solve what they share first."""
 
-ROWS_ON_DISK = 1000
-"""Rows from all over a file that are read before it is let go of."""
+ROWS_ON_DISK = 50
+"""Rows from all over a file that are read before it is let go of: around each the system maps more of it."""
 
 VALUES_A_CALL = 10_000_000
 """Non-zeros of a large node that one kernel call reads: a fraction of a second."""
@@ -157,9 +158,10 @@ def solve_large_node(
     """
     low, high = pairs.indptr[node : node + 2].tolist()
     room = _make_room(rows, pairs, node, node + 1, place, on_disk=on_disk)
-    n_rows = kernels.number_rows(pairs.rows, low, high, room.rows, room.local)
+    n_rows = int(kernels.number_rows(pairs.rows, low, high, room.rows, room.local))
     step = max(1, VALUES_A_CALL * n_rows // max(1, int(pairs.values[node])))
-    spans = [(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step)]
+    at_once = max(1, step // 16) if on_disk else step
+    spans = [(begin, min(begin + at_once, n_rows)) for begin in range(0, n_rows, at_once)]
     n_features = 0
 
     def forget() -> None:
@@ -174,14 +176,21 @@ def solve_large_node(
             forget()
         kernels.begin_sweeps(n_rows, room)
 
+    def next_step() -> int:
+        """How many rows to take next: on disk, those after the first sweep are far from one another."""
+        sweeps, n_active, at = room.state[kernels.SWEEPS], int(room.state[kernels.ACTIVE]), int(room.state[kernels.AT])
+        if not on_disk:
+            return step
+        if sweeps == 0:
+            # Sums are rounded every so many rows, and where a call ends in memory: here at the same rows.
+            return min(max(FLUSH, at_once - at_once % FLUSH), step - at % step, n_rows - at)
+        reached = np.searchsorted(room.active[at:n_active], room.active[at] + at_once)
+        return min(max(ROWS_ON_DISK, int(reached)), n_active - at)
+
     def solve() -> None:
-        """Take sweeps; those after the first meet few rows, and around each the system maps more of a file."""
-        done = False
-        while not done:
-            first = on_disk and room.state[kernels.SWEEPS] == 0
-            left = min(step, n_rows - int(room.state[kernels.AT])) if first else ROWS_ON_DISK if on_disk else step
-            done = kernels.take_sweeps(*how, left, room)
+        while not kernels.take_sweeps(*how, next_step(), room):
             forget()
+        forget()
 
     for span in spans:
         known = n_features, place, room.features
