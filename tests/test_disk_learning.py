@@ -279,7 +279,7 @@ def test_too_little_memory_is_refused_before_any_work(task, learner, monkeypatch
     for place in ("online.make_generator", "label_tree.make_generator", "label_tree.solver_rows"):
         monkeypatch.setattr(f"abound.learn.{place}", never)
     learner = clone(learner).set_params(memory="1MB")
-    with pytest.raises(MemoryError, match=r"would take about \d+ MB: .*in use already.*memory='1 MB'"):
+    with pytest.raises(MemoryError, match=r"would take about [\d.]+ [MG]B: .*in use already.*memory='1 MB'"):
         learner.fit(disk, disk.labels)
     assert not learner.__sklearn_is_fitted__()
 

@@ -141,7 +141,7 @@ def test_some_features_are_left_and_vectors_keep_their_length(X: Any, seed: int,
     rows = as_rows(X)
     left = some_features(Vectors(rows.indptr, rows.indices, rows.data, X.shape[1]), share, seed)
     stays = np.random.Generator(np.random.Philox(seed)).random(X.shape[1]) < share
-    expected = X.toarray() * stays
+    expected = X.toarray().astype(np.float64) * stays
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(dense_of(left), np.divide(expected, lengths, where=lengths > 0, out=expected), atol=1e-6)
 

@@ -220,6 +220,9 @@ class OnlineClassifier(RankingClassifier):
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         """One pass; returns the kernel's tally. In a first pass features count how often they are seen."""
 
+    def _meet(self, rows: Rows) -> None:
+        """Count the features of rows that are about to be learned for the first time."""
+
     def _export(self) -> ClassIndex:
         """The index of what has been learned, made of a few features at a time if a budget asks for it."""
         degrees = self._degrees()
@@ -331,6 +334,8 @@ class OnlineClassifier(RankingClassifier):
         self._state.index = None
         begin = time.perf_counter()
         tally = np.zeros(3)
+        if first_pass:
+            self._meet(examples.rows)
         for part in examples.parts():
             tally += self._learn(part, first_pass)
         self.history_.append(

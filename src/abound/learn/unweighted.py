@@ -155,6 +155,9 @@ class UnweightedIndexClassifier(OnlineClassifier):
                 stage = None if stage is None else state.perceptrons.make_room(stage)
         return tally
 
+    def _meet(self, rows: Rows) -> None:
+        self._state.by_feature.heads["seen"] += feature_counts(rows, positive=True)
+
     def _make_room(self, examples: Examples, row: int) -> None:
         """See that both arenas can take a row's features for each of its labels."""
         state, rows, labels = self._state, examples.rows, examples.labels
@@ -204,8 +207,6 @@ class UnweightedIndexClassifier(OnlineClassifier):
 
     def _pass(self, number: int, examples: Examples, first_pass: bool) -> None:
         self._ranking = []
-        if first_pass:
-            self._state.by_feature.heads["seen"] += feature_counts(examples.rows, positive=True)
         super()._pass(number, examples, first_pass)
 
     def _ranking_index(self) -> ClassIndex | None:

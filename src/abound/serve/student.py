@@ -169,6 +169,7 @@ class Student:
         learner.n_features_in_ = X.shape[1]
         learner._extend(rows, known)
         learner._state.index = None
+        learner._meet(rows)
         tally = learner._learn(Examples(rows, known, ONE, np.zeros(1, np.int64)), True)
         learner._settle(rows)
         return bool(tally[1] == 1)
