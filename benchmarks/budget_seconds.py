@@ -75,13 +75,13 @@ def limited(model: Any, task: Task, limit: float) -> dict[str, float]:
 
 def compare_oracles(model: Any, task: Task) -> dict[str, float]:
     """Return the milliseconds of a plain oracle that computes every sum anew, and the part of equal choices."""
-    from abound.learn.sequential_votes import as_votes
+    from abound.learn.sequential_votes import as_votes, slope_of
     from abound.rank.topk import score_all
     from abound.validation import as_rows
 
     codes, q = np.ascontiguousarray(model.dichotomizers_.codes.T), np.ascontiguousarray(model.expected_votes_.T)
     outputs = score_all(model.dichotomizers_.index, as_rows(task.X_test[:PLAIN_ROWS]))
-    votes = as_votes(outputs, model._slope())
+    votes = as_votes(outputs, slope_of(model.vote))
     budget = round(0.2 * len(model.classes_))
     plain_run(codes, q, votes[0], 2, model.b_min)
     times, same = [], []

@@ -30,7 +30,7 @@ def main() -> None:
     X, y, X_test, y_test = X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
     PAClassifier(passes=1, n_jobs=arguments.jobs).fit(X[:500], y[:500]).predict_topk(X_test[:10])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    note = "Seconds of each pass as the learner's history has them; averaging is done once, after the last pass."
+    note = "Seconds of each pass as the learner's history has them; averages are added up in between (fit seconds)."
     table = recorder.table(f"PA-II, {X.shape[0]:,} rows, {arguments.jobs} threads", note)
     for passes in range(1, arguments.passes + 1):
         begin = time.perf_counter()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from abound.distribute.parts import in_order
+
 Result = TypeVar("Result")
 
 
@@ -50,17 +52,13 @@ class Threads:
         self, function: Callable[..., Result], parts: Iterable[Any], *shared: Any, cost: int = 0
     ) -> Iterator[Result]:
         """Yield results in the order of the parts; at most two parts a worker are under way at a time."""
-        waiting: list[Future[Result]] = []
-        try:
-            for part in parts:
-                waiting.append(self._pool.submit(function, part, *shared))
-                if len(waiting) > 2 * self.n_workers:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        return in_order(
+            parts,
+            self.n_workers,
+            lambda part: self._pool.submit(function, part, *shared),
+            Future[Result].result,
+            Future[Result].cancel,
+        )
 
     def close(self) -> None:
         """End the threads once their parts are done."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
+Part = TypeVar("Part")
+Ticket = TypeVar("Ticket")
 Result = TypeVar("Result")
 
 TASK_VALUES = 20_000_000
@@ -37,6 +40,46 @@ class Workers(Protocol):
     def close(self) -> None:
         """Let go of whatever was started."""
         ...
+
+
+def in_order(
+    parts: Iterable[Part],
+    n_workers: int,
+    submit: Callable[[Part], Ticket],
+    result: Callable[[Ticket], Result],
+    cancel: Callable[[Ticket], object],
+) -> Iterator[Result]:
+    """Yield the results of parts in their order; at most two parts a worker are under way at a time.
+
+    Parameters
+    ----------
+    parts : iterable
+        The parts.
+    n_workers : int
+        Who works.
+    submit : callable
+        Begins a part and returns a ticket.
+    result : callable
+        Waits for the part of a ticket.
+    cancel : callable
+        Called with the tickets that are left when nobody wants more results.
+
+    Yields
+    ------
+    object
+        The result of a part.
+    """
+    waiting: deque[Ticket] = deque()
+    try:
+        for part in parts:
+            waiting.append(submit(part))
+            if len(waiting) > 2 * n_workers:
+                yield result(waiting.popleft())
+        while waiting:
+            yield result(waiting.popleft())
+    finally:
+        for ticket in waiting:
+            cancel(ticket)
 
 
 def bundles(parts: Sequence[Any], cost: int, n_workers: int) -> list[Sequence[Any]]:

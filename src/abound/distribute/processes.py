@@ -11,13 +11,14 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from abound.distribute.kept import run
-from abound.distribute.parts import bundles
+from abound.distribute.parts import bundles, in_order
 
 Result = TypeVar("Result")
 
@@ -105,7 +106,9 @@ class Processes:
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
         with _lock:
-            pool = _pools.setdefault(n_workers, _Pool(n_workers))
+            if n_workers not in _pools:
+                _pools[n_workers] = _Pool(n_workers)
+            pool = _pools[n_workers]
             pool.n_open += 1
         self._executor = pool.executor
         self._folder = tempfile.TemporaryDirectory(prefix="abound-")
@@ -124,17 +127,14 @@ class Processes:
         self, function: Callable[..., Result], parts: Iterable[Any], *shared: Any, cost: int = 0
     ) -> Iterator[Result]:
         """Yield results in the order of the parts; at most two tasks a worker are under way at a time."""
-        waiting: list[Future[list[Result]]] = []
-        try:
-            for some in bundles(list(parts), cost, self.n_workers):
-                waiting.append(self._executor.submit(run, function, shared, some))
-                if len(waiting) > 2 * self.n_workers:
-                    yield from waiting.pop(0).result()
-            while waiting:
-                yield from waiting.pop(0).result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        found = in_order(
+            bundles(list(parts), cost, self.n_workers),
+            self.n_workers,
+            lambda some: self._executor.submit(run, function, shared, some),
+            Future[list[Result]].result,
+            Future[list[Result]].cancel,
+        )
+        return chain.from_iterable(found)
 
     def close(self) -> None:
         """End the processes, once their parts are done, if nobody else has them open."""

@@ -9,10 +9,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from abound.distribute.kept import Handle, run
-from abound.distribute.parts import bundles
+from abound.distribute.parts import bundles, in_order
 
 Result = TypeVar("Result")
 
@@ -78,17 +79,14 @@ class RayCluster:
     ) -> Iterator[Result]:
         """Yield results in the order of the parts; at most two tasks a worker are under way at a time."""
         ray = _ray()
-        waiting: list[Any] = []
-        try:
-            for some in bundles(list(parts), cost, self.n_workers):
-                waiting.append(self._run.remote(function, shared, some))
-                if len(waiting) > 2 * self.n_workers:
-                    yield from _result(ray, waiting.pop(0))
-            while waiting:
-                yield from _result(ray, waiting.pop(0))
-        finally:
-            for reference in waiting:
-                ray.cancel(reference)
+        found: Iterator[list[Result]] = in_order(
+            bundles(list(parts), cost, self.n_workers),
+            self.n_workers,
+            lambda some: self._run.remote(function, shared, some),
+            lambda reference: _result(ray, reference),
+            ray.cancel,
+        )
+        return chain.from_iterable(found)
 
     def close(self) -> None:
         """Leave the cluster, and end it if it was started here."""

@@ -24,7 +24,6 @@ WINDOW_SHARE = 8
 ALIGNED = 64
 """Without shuffling windows end after a multiple of so many rows, so that batches are the same as without windows."""
 
-
 BYTES_A_ROW = 64
 """What order, labels and weights of a row take."""
 

@@ -25,7 +25,6 @@ from abound.validation import IdArray, IntArray, frozen
 SMALL = 1_000_000
 """Non-zeros times blocks that one compiled call solves: a fraction of a second."""
 
-
 SWEEPS = 10
 """About how often the rows of a node are read."""
 

@@ -34,7 +34,7 @@ from abound.learn.one_vs_rest import Settings
 from abound.learn.output_code import put_first, warn_unfinished
 from abound.learn.sequential_pool import DESIGNS, draw_pool, pool_size
 from abound.learn.sequential_run import Budget, Levels, Run, Runs, Steps, Trajectory
-from abound.learn.sequential_votes import VoteCounter, as_votes, expected_levels, measure_loss
+from abound.learn.sequential_votes import VoteCounter, as_votes, expected_levels, measure_loss, slope_of
 from abound.progress import track
 from abound.rank.topk import Ranking, score_all, spread
 from abound.store import Section
@@ -51,12 +51,6 @@ from abound.validation import (
     frozen,
     make_generator,
 )
-
-SLOPE = 3.0
-"""Soft votes are the sigmoid of this times the output of a classifier."""
-
-RATIO, FEWEST_STEPS = 0.2, 100
-"""Default budget: this part of the number of classes, the paper's ratio, but not fewer steps."""
 
 ROWS_A_PART = 16
 """Rows that a worker takes at once."""
@@ -208,7 +202,7 @@ class SequentialClassifier(RankingClassifier):
         prepared = solver_rows(rows, weights, generator)
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, int(generator.integers(2**31)))
         loss = measure_loss(prepared, labels, codes, self.C, settings)
-        counter = VoteCounter(prepared, labels, codes, loss, self._slope())
+        counter = VoteCounter(prepared, labels, codes, loss, slope_of(self.vote))
         with training_workers(self, rows, labels, weights) as workforce:
             self.dichotomizers_, counted, n_unfinished = train_dichotomizers(
                 prepared, labels, codes, self.C, settings, rows.n_features, workforce, counter
@@ -325,16 +319,9 @@ class SequentialClassifier(RankingClassifier):
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
 
-    def _slope(self) -> float:
-        return SLOPE if self.vote == "soft" else 0.0
-
     def _limits(self, budget: int | None, max_ms: float | None) -> Budget:
-        check_number("budget", budget, 1, whole=True, or_none=True)
-        check_number("max_ms", max_ms, 0, above=True, or_none=True)
-        if budget is None and max_ms is not None:
-            budget = max(1, self.dichotomizers_.n_classifiers)
-        default = max(FEWEST_STEPS, round(RATIO * len(self.class_counts_)))
-        return Budget(budget or self.budget or default, None if max_ms is None else max_ms / 1000)
+        n_classifiers, n_classes = self.dichotomizers_.n_classifiers, len(self.class_counts_)
+        return Budget.of(budget, max_ms, n_classifiers, self.budget, n_classes)
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
         return self._rank_within(rows, k, allowed, self._limits(None, None), 0.0)
@@ -371,7 +358,7 @@ class SequentialClassifier(RankingClassifier):
         return Ranking(ids, scores)
 
     def _votes(self, rows: Rows, begin: int, end: int) -> Float64Array:
-        return as_votes(score_all(self.dichotomizers_.index, rows.part(begin, end)), self._slope())
+        return as_votes(score_all(self.dichotomizers_.index, rows.part(begin, end)), slope_of(self.vote))
 
     def _best(self, run: Run, k: int) -> tuple[IdArray, Float32Array]:
         """The best classes of the row that was run."""

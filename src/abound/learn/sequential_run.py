@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,12 @@ from abound.learn import _sequential_kernels as kernels
 from abound.learn._sequential_kernels import Pool, State
 from abound.learn._sequential_order import rank_words
 from abound.learn.dichotomizers import Codes
-from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, check_number, frozen
 
 Levels = npt.NDArray[np.uint8]
+
+RATIO, FEWEST_STEPS = 0.2, 100
+"""Default budget: this part of the number of classes, the paper's ratio, but not fewer steps."""
 
 SUMS_A_CALL = 300_000_000
 """Sums that one kernel call brings up to date: a fraction of a second, so that Ctrl-C is heard."""
@@ -68,6 +71,37 @@ class Budget(NamedTuple):
     steps: int
     seconds: float | None = None
     """None: as long as it takes."""
+
+    @classmethod
+    def of(
+        cls, steps: int | None, max_ms: float | None, n_classifiers: int, default: int | None, n_classes: int
+    ) -> Self:
+        """Read a user's limits.
+
+        Parameters
+        ----------
+        steps : int or None
+            Classifiers that a row may ask; None as many as there are if ``max_ms`` is given, else the default.
+        max_ms : float or None
+            Milliseconds that a row may take.
+        n_classifiers : int
+            Size of the pool.
+        default : int or None
+            The learner's own budget; None for the paper's ratio.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        Budget
+            Both limits.
+        """
+        check_number("budget", steps, 1, whole=True, or_none=True)
+        check_number("max_ms", max_ms, 0, above=True, or_none=True)
+        if steps is None and max_ms is not None:
+            steps = max(1, n_classifiers)
+        usual = max(FEWEST_STEPS, round(RATIO * n_classes))
+        return cls(steps or default or usual, None if max_ms is None else max_ms / 1000)
 
 
 def make_pool(codes: Codes, levels: Levels) -> Pool:

@@ -31,6 +31,9 @@ HELD = 5
 TRIALS = 4
 """Blocks of classifiers that are tried."""
 
+SLOPE = 3.0
+"""Soft votes are the sigmoid of this times the output of a classifier."""
+
 
 class Loss(NamedTuple):
     """The part of ``α ‖x‖²`` that a row's margin loses if the row is left out: a line over the log of their sum."""
@@ -53,6 +56,22 @@ class Loss(NamedTuple):
         """
         part: Float64Array = np.clip(self.level + self.slope * np.log(np.maximum(mass, 1e-9)), 0, 1)
         return part
+
+
+def slope_of(vote: str) -> float:
+    """Return how steeply votes rise with the output of a classifier.
+
+    Parameters
+    ----------
+    vote : {"soft", "hard"}
+        A sigmoid, or a step.
+
+    Returns
+    -------
+    float
+        0 for a step.
+    """
+    return SLOPE if vote == "soft" else 0.0
 
 
 def as_votes(outputs: npt.NDArray[np.floating], slope: float) -> Float64Array:
