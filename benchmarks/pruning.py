@@ -5,8 +5,9 @@
 
 Weights are differences from what all classes share; those below ``min_weight`` are left out. The table shows R1 by
 ``min_weight`` on held-out tenths of the training rows, on which the default was chosen (flat SVM on wordnet_hypernym,
-three tenths, and tib_ddc, one), and on the test rows. It is a part of a typical class's largest weight. On tib_ddc the
-full model has a thousand million weights; what stands for it there is a model without the weights below 0.007 of that.
+three tenths, and tib_ddc, one; the others on wordnet_hypernym, one), and on the test rows. It is a part of a typical
+class's largest weight. On tib_ddc the full model has a thousand million weights; what stands for it there is a model
+without the weights below 0.007 of that.
 For speed, the test rows are ranked by the model at its default, and by scipy's product of blocks of rows with the same
 weights followed by numpy's partial sort, in turns.
 """
@@ -24,6 +25,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from abound import LinearClassifier, RecursiveClassifier
+from abound.learn import linear, recursive
 from abound.measure import recall_at_k
 from abound.read.datasets import load_dataset
 from rank_speed import K, by_scipy, top_of_dense, top_of_sparse
@@ -36,6 +38,7 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "HR-SVM": (RecursiveClassifier, {"loss": "squared_hinge", "C": 1.0}),
     "HR-LR": (RecursiveClassifier, {"loss": "logistic", "C": 10.0}),
 }
+USUAL = {LinearClassifier: linear.LIGHTEST, RecursiveClassifier: recursive.LIGHTEST}
 UNPRUNED = {"wordnet_hypernym": 0.0, "tib_ddc": 0.007}
 TENTHS = {"wordnet_hypernym": 3, "tib_ddc": 1}
 LEVELS = (0.015, 0.025, 0.04, 0.05, 0.06, 0.08, 0.12)
@@ -78,7 +81,7 @@ def edges(label: str, parts: Parts, name: str, taxonomy: Any, jobs: int, recorde
     for level, (n_edges, R1) in tested.items():
         figures = {"held-out R1": held[level], "edges": n_edges, "share": f"{n_edges / full[0]:.2%}", "R1": R1}
         table.row({"min_weight": level}, figures | {"R1 lost": full[1] - R1})
-    usual = LEARNERS[label][0]().min_weight
+    usual = USUAL[LEARNERS[label][0]].of(None, loss)
     lost, n_edges = full[1] - tested[usual][1], tested[usual][0]
     what = f"default min_weight {usual:g}: {n_edges:,} edges, R1 {tested[usual][1]:.4f} ({-lost:+.4f})"
     if label != "SVM":
@@ -95,7 +98,7 @@ def speed(label: str, parts: Parts, name: str, taxonomy: Any, recorder: Recorder
     note = f"k = {K}, best of 3; scipy: the faster of dense blocks and sparse rows, both on the same threads."
     table = recorder.table(f"{label} ranked on {name}", note)
     task = parts.final
-    min_weight = LEARNERS[label][0]().min_weight
+    min_weight = USUAL[LEARNERS[label][0]].of(None, LEARNERS[label][1]["loss"])
     model = fitted(label, task, taxonomy, min_weight, 2)
     W, ratios = model.index_.to_matrix(), []
     n_dense = min(task.X_test.shape[0], 2000)

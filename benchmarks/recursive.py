@@ -112,7 +112,7 @@ def seconds(parts: Parts, name: str, taxonomy: Any, arguments: Any, recorder: Re
         for cost in costs_of(loss, arguments):
             taken, cpu, said, rounds = {}, {}, {}, 0
             for key, model in learners(loss, cost, taxonomy, arguments.jobs).items():
-                model.set_params(min_weight=type(model)().min_weight)
+                model.set_params(min_weight=None)
                 warm_up(model, parts.final)
                 begin, cpu_begin = time.perf_counter(), time.process_time()
                 model.fit(parts.final.X, parts.final.y)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import naive_linear as naive
-from abound import LinearClassifier
+from abound import LinearClassifier, RecursiveClassifier
 from abound.learn import _linear_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn.linear_rows import lane_array, solver_rows
@@ -165,6 +165,16 @@ def test_pruning_does_not_depend_on_how_heavy_weights_are(loss: str) -> None:
         full, short = (model.fit(X, Y) for model in models)
         assert 0.01 * full.index_.n_edges < short.index_.n_edges < full.index_.n_edges
         assert (short.predict(X) == full.predict(X)).mean() > 0.9
+
+
+@pytest.mark.parametrize(("loss", "least"), [("hinge", 0.06), ("squared_hinge", 0.06), ("logistic", 0.015)])
+@pytest.mark.parametrize("learner", [LinearClassifier, RecursiveClassifier])
+def test_unless_told_pruning_depends_on_the_loss(learner: Any, loss: str, least: float) -> None:
+    if learner is RecursiveClassifier:
+        least = min(least, 0.025)
+    usual, told = (learner(loss=loss, min_weight=given).fit(X, Y) for given in (None, least))
+    assert usual.index_.n_edges == told.index_.n_edges > 0
+    assert (usual.index_.weights == told.index_.weights).all()
 
 
 def test_the_typical_class_is_looked_for_among_some() -> None:

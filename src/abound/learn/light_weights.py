@@ -1,12 +1,14 @@
 """Which weights are too light to keep: those far below what a typical class weighs most.
 
 How heavy weights are differs with the data, the loss and C, by more than ten times. As a part of the largest weight of
-a typical class, one threshold serves them all.
+a typical class, one threshold serves all data and every C. Logistic regression spreads what it knows over more weights
+than a hinge does, and needs lighter ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,32 @@ from abound.validation import Float32Array
 
 SAMPLED_CLASSES = 64
 """Classes among which the typical one is looked for."""
+
+
+class Lightest(NamedTuple):
+    """The lightest weights to keep, as parts of a typical class's largest; chosen on held-out rows."""
+
+    hinges: float
+    logistic: float
+
+    def of(self, min_weight: float | None, loss: str) -> float:
+        """Return the user's choice, or that of the loss.
+
+        Parameters
+        ----------
+        min_weight : float or None
+            The parameter.
+        loss : str
+            The loss.
+
+        Returns
+        -------
+        float
+            A part of the largest weight of a typical class.
+        """
+        if min_weight is not None:
+            return min_weight
+        return self.logistic if loss == "logistic" else self.hinges
 
 
 def typical_weight(blocks: Sequence[Edges]) -> float:

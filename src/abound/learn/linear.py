@@ -15,6 +15,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
+from abound.learn.light_weights import Lightest
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_disk import linear_needs
 from abound.learn.linear_rows import solver_rows
@@ -36,6 +37,8 @@ from abound.validation import (
     check_sample_weight,
     make_generator,
 )
+
+LIGHTEST = Lightest(hinges=0.06, logistic=0.015)
 
 
 class LinearClassifier(RankingClassifier):
@@ -64,9 +67,9 @@ class LinearClassifier(RankingClassifier):
         A class is solved when its duality gap is at most this part of its objective.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is, with a warning.
-    min_weight : float, default=0.06
+    min_weight : float or None, default=None
         Weights that differ little from what all classes share are left out: by less than this part of the largest such
-        difference of a typical class. 0 keeps all.
+        difference of a typical class. None: 0.06, or 0.015 with the logistic loss. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -126,7 +129,7 @@ class LinearClassifier(RankingClassifier):
         class_weight: Any = None,
         tol: float = 1e-3,
         max_sweeps: int = 1000,
-        min_weight: float = 0.06,
+        min_weight: float | None = None,
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -210,7 +213,7 @@ class LinearClassifier(RankingClassifier):
         check_class_weight(self.class_weight)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
-        check_number("min_weight", self.min_weight, 0)
+        check_number("min_weight", self.min_weight, 0, or_none=True)
         check_memory(self.memory)
 
     def _solve(
@@ -221,7 +224,8 @@ class LinearClassifier(RankingClassifier):
         on_disk = self._on_disk and memory is not None and is_mapped(rows.data)
         prepared = solver_rows_on_disk(*given, memory or 0) if on_disk else solver_rows(*given)
         seed = int(generator.integers(2**31))
-        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
+        min_weight = LIGHTEST.of(self.min_weight, self.loss)
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed)
         class_weights = class_costs(self.class_weight, labels, weights)
         width = self._width_of_view(rows.n_features)
         return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, pool)

@@ -14,6 +14,7 @@ from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
 from abound.learn.index_parts import prefixed
+from abound.learn.light_weights import Lightest
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
@@ -35,6 +36,8 @@ from abound.validation import (
     check_sample_weight,
     make_generator,
 )
+
+LIGHTEST = Lightest(hinges=0.025, logistic=0.015)
 
 
 class RecursiveClassifier(RankingClassifier):
@@ -71,9 +74,9 @@ class RecursiveClassifier(RankingClassifier):
         Rounds after which to stop in any case.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is.
-    min_weight : float, default=0.025
+    min_weight : float or None, default=None
         Weights that differ little from what all classes share are left out: by less than this part of the largest such
-        difference of a typical class. 0 keeps all.
+        difference of a typical class. None: 0.025, or 0.015 with the logistic loss. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -130,7 +133,7 @@ class RecursiveClassifier(RankingClassifier):
         round_tol: float = 0.35,
         max_rounds: int = 50,
         max_sweeps: int = 1000,
-        min_weight: float = 0.025,
+        min_weight: float | None = None,
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -210,7 +213,7 @@ class RecursiveClassifier(RankingClassifier):
         check_number("round_tol", self.round_tol, 0)
         check_number("max_rounds", self.max_rounds, 1, whole=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
-        check_number("min_weight", self.min_weight, 0)
+        check_number("min_weight", self.min_weight, 0, or_none=True)
 
     def _read_taxonomy(self) -> Taxonomy | None:
         given = self.taxonomy
@@ -222,7 +225,8 @@ class RecursiveClassifier(RankingClassifier):
         generator = make_generator(self.random_state)
         prepared = solver_rows(rows, weights, generator, self.bias)
         seed = int(generator.integers(2**31))
-        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, self.min_weight, seed)
+        min_weight = LIGHTEST.of(self.min_weight, self.loss)
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed)
         given = (
             prepared,
             positives_of(labels, prepared),
