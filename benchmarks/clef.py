@@ -82,8 +82,8 @@ LEARNERS: dict[str, Entry] = {
         (70.11, 32.32),
     ),
     "HSVM": Entry(
-        lambda taxonomy, bias, C: PathSVMClassifier(taxonomy, C=C, bias=bias, max_sweeps=300),
-        {"columns": ["raw", "halved"], "C": [0.1, 1.0, 10.0, 100.0, 1000.0]},
+        lambda taxonomy, bias, **setting: PathSVMClassifier(taxonomy, bias=bias, max_sweeps=300, **setting),
+        {"columns": ["raw", "halved"], "rescaling": ["slack", "margin"], "C": [1.0, 10.0, 100.0, 1000.0, 10_000.0]},
         (79.72, 57.23),
     ),
     "OT": Entry(
@@ -153,7 +153,7 @@ def choose(entry: Entry, taxonomy: Taxonomy, folds: list[Task]) -> Setting:
         others = {name: grid for name, grid in entry.grid.items() if name != "columns"}
         found = max(itertools.product([columns], *others.values()), key=worth)
         for place, name in enumerate(others, start=1):
-            finer = [found[place] * factor for factor in (1.0, *FINER.get(name, []))]
+            finer = [found[place], *(found[place] * factor for factor in FINER.get(name, []))]
             found = max([(*found[:place], value, *found[place + 1 :]) for value in finer], key=worth)
         best.append(found)
     return dict(zip(entry.grid, max(best, key=worth), strict=True))
