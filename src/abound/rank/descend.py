@@ -20,7 +20,7 @@ from abound.rank import _descend_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
-from abound.validation import Float32Array, IdArray, Rows, frozen
+from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
 
 LINKS = ("squared_hinge", "logistic")
 """In the order of the kernels' numbers."""
@@ -35,20 +35,28 @@ VALUES_A_CALL = 100_000
 """One kernel call walks so many rows at most, and about so many non-zeros: rows that share nodes, in milliseconds."""
 
 
-class Room(NamedTuple):
-    """What the walks work in."""
+class LookedUp(NamedTuple):
+    """What some rows find at a node each: the entries of their features, their values, and the scores of children."""
 
-    nodes: IdArray
-    scores: Float32Array
-    sizes: IdArray
-    next_nodes: IdArray
-    next_scores: Float32Array
-    next_sizes: IdArray
-    found: IdArray
-    touched: IdArray
-    chain: IdArray
-    heads: IdArray
+    rows: IntArray
+    nodes: IntArray
+    entries: IntArray
+    values: Float32Array
+    counts: IntArray
     sums: Float32Array
+
+
+class Room(NamedTuple):
+    """What the walks work in: for some rows the best nodes of each level, and how many of these are open."""
+
+    looked: LookedUp
+    waiting: IdArray
+    chances: Float32Array
+    n_waiting: IdArray
+    n_opened: IdArray
+    level: IntArray
+    above: Float32Array
+    found: IdArray
     queue_ids: IdArray
     queue_scores: Float32Array
 
@@ -112,7 +120,7 @@ def descend(
     gates = [_gates(tree, allowed) for tree in trees]
     take = kernels.beam_rows if walk == "beam" else kernels.best_rows
     parts = _parts(rows)
-    longest = max(end - begin for begin, end in parts)
+    longest = int(np.diff(rows.indptr).max())
     spare: list[tuple[list[Room], Any]] = []
 
     def walk_part(part: tuple[int, int]) -> int:
@@ -154,27 +162,44 @@ def _parts(rows: Rows) -> list[tuple[int, int]]:
     return spans(cost, int(cost[-1]) + 1)
 
 
-def _rooms(trees: Sequence[TreeWeights], n_rows: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
+def _rooms(trees: Sequence[TreeWeights], n_values: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
     scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32), np.empty(k)
-    return [_room(tree, n_rows, beam if walk == "beam" else 0) for tree in trees], scratch
+    return [room_for(tree, n_values, beam if walk == "beam" else 0) for tree in trees], scratch
 
 
-def _room(tree: TreeWeights, n_rows: int, beam: int) -> Room:
-    """Room for walks of so many rows; a beam of 0 is a walk that opens the best first, row by row."""
-    n = n_rows if beam else 0
+def room_for(tree: TreeWeights, n_values: int, beam: int) -> Room:
+    """Make room for walks down a tree.
+
+    Parameters
+    ----------
+    tree : TreeWeights
+        The tree.
+    n_values : int
+        Values of the longest row.
+    beam : int
+        Nodes of a level that are followed; 0 for a walk that opens the best of all first.
+
+    Returns
+    -------
+    Room
+        For several rows at a time, or for one without a beam.
+    """
+    n = kernels.TOGETHER if beam else 1
     beam = min(beam, tree.n_nodes)
 
     def ids(*shape: int) -> IdArray:
         return np.empty(shape, dtype=np.int32)
 
+    def places(*shape: int) -> IntArray:
+        return np.empty(shape, dtype=np.int64)
+
     def numbers(*shape: int) -> Float32Array:
         return np.empty(shape, dtype=np.float32)
 
-    queue = 0 if beam else len(tree.slots) + 1
+    sums = numbers(n * tree.most_blocks, LANES)
+    looked = LookedUp(places(n), places(n), places(n, n_values), numbers(n, n_values), places(n), sums)
+    queue, levels = 0 if beam else len(tree.slots) + 1, tree.n_levels
     return Room(
-        *(ids(n, beam), numbers(n, beam), ids(n)),
-        *(ids(n, beam), numbers(n, beam), ids(n)),
-        *(ids(n), ids(min(n * beam, tree.n_nodes)), ids(n * beam), np.full(tree.n_nodes, -1, dtype=np.int32)),
-        numbers(tree.most_blocks, LANES),
-        *(ids(queue), numbers(queue)),
+        *(looked, ids(n, levels, beam), numbers(n, levels, beam), ids(n, levels), ids(n, levels)),
+        *(places(n), numbers(n), ids(n), ids(queue), numbers(queue)),
     )
