@@ -1,7 +1,7 @@
 """Kernels that walk down a tree: which leaves are best, without scoring the others.
 
 A row's score of a child is its score of the parent plus ``link(w·x)``, at most 0, so scores fall along a path; they are
-logarithms. Rows that are at the same node are scored one after another: then its weights are in the cache.
+logarithms. Several rows walk together, so that what they look up comes from memory at the same time.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ VANISHING = 1e-300
 
 TOGETHER = 16
 """Rows that walk together: while one waits for memory, the others compute."""
+
+
+ROUNDING = np.float32(1e-5)
+"""More than sums of logarithms are rounded by."""
 
 
 @kernel
@@ -106,18 +110,23 @@ def offer_children(
     for i in range(n):
         node, row, above, below = room.looked.nodes[i], room.looked.rows[i], room.above[i], room.level[i] + 1
         shift = i * width - slot_indptr[node]
+        # Most children are turned down by a look at their score.
+        least_node = least_leaf = np.float32(-np.inf)
+        if below < waiting.shape[1] and n_waiting[i, below] == beam:
+            least_node = least_score(above, chances[i, below, beam - 1], link)
+        if room.found[i] == k:
+            least_leaf = least_score(above, out_scores[row, 0], link)
         for slot in range(slot_indptr[node], slot_indptr[node + 1]):
             child = slots[slot]
             place = slot + shift
             s = sums[place // LANES, place % LANES]
-            # Most children are turned down by a look at the worst that is wanted.
+            if s < (least_node if child >= 0 else least_leaf) or child == EMPTY:
+                continue
+            score = above + link_of(s, link)
             if child >= 0:
-                last = n_waiting[i, below]
-                if last == beam and is_below(above, s, link, chances[i, below, beam - 1]):
-                    continue
                 if len(open_nodes) and not open_nodes[child]:
                     continue
-                score = above + link_of(s, link)
+                last = n_waiting[i, below]
                 if last == beam:
                     last -= 1
                     if not comes_before(score, child, chances[i, below, last], waiting[i, below, last]):
@@ -129,19 +138,22 @@ def offer_children(
                     chances[i, below, last] = chances[i, below, last - 1]
                     last -= 1
                 waiting[i, below, last], chances[i, below, last] = child, score
-            elif child != EMPTY:
-                if room.found[i] == k and is_below(above, s, link, out_scores[row, 0]):
-                    continue
-                if len(open_classes) == 0 or open_classes[~child]:
-                    score = above + link_of(s, link)
-                    room.found[i] = offer(score, np.int32(~child), room.found[i], out_ids[row], out_scores[row])
+                if n_waiting[i, below] == beam:
+                    least_node = least_score(above, chances[i, below, beam - 1], link)
+            elif len(open_classes) == 0 or open_classes[~child]:
+                room.found[i] = offer(score, np.int32(~child), room.found[i], out_ids[row], out_scores[row])
+                if room.found[i] == k:
+                    least_leaf = least_score(above, out_scores[row, 0], link)
 
 
 @kernel
-def is_below(above: Any, s: Any, link: int, worst: Any) -> Any:
-    """Tell whether a child is below the worst that is wanted; by the logistic, whether that is plain without logs."""
-    # No link is above the score itself or 0.
-    return above + (link_of(s, link) if link == 0 else min(s, np.float32(0))) < worst
+def least_score(above: Any, worst: Any, link: int) -> Any:
+    """Return a score below which a child is certainly below the worst that is wanted, whatever rounding does."""
+    gap = above - worst + ROUNDING * (np.float32(1) - worst)
+    if gap < 0:
+        return np.float32(np.inf)
+    # By the logistic no link is above the score itself.
+    return np.float32(1) - np.sqrt(gap) if link == 0 else -gap
 
 
 @kernel

@@ -2,8 +2,9 @@
 
 A walk gives a node the score of its parent plus the logarithm of a chance, which its own score ``s`` stands for:
 ``−max(0, 1 − s)²`` if its model was trained with the squared hinge loss, ``log 1/(1 + exp(−s))`` if with the logistic.
-*Greedy* follows the best child; *beam* the best few nodes of each level; *best first* opens the best node of all that
-are waiting, until the best that waits are leaves: that is exact, and takes as long as it takes.
+*Greedy* follows the best child; *beam* the best few nodes of each level, opened best first and as long as they may
+change the result; *best first* opens the best node of all that are waiting, until the best that waits are leaves: that
+is exact, and takes as long as it takes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ KEPT = 100
 
 ROWS_A_CALL = 2048
 VALUES_A_CALL = 100_000
-"""One kernel call walks so many rows at most, and about so many non-zeros: rows that share nodes, in milliseconds."""
+"""One kernel call walks so many rows at most, and about so many non-zeros: milliseconds."""
 
 
 class LookedUp(NamedTuple):
@@ -115,7 +116,7 @@ def descend(
     known = np.zeros(n, dtype=np.bool_)
     if k == 0 or n == 0:
         return Descent(Ranking(ids, scores), known)
-    alone = len(trees) == 1 and len(np.unique(trees[0].leaf_classes)) == len(trees[0].leaf_classes)
+    alone = len(trees) == 1 and _is_once(trees[0].leaf_classes, n_classes)
     kept = k if alone else min(KEPT, max(len(tree.leaf_classes) for tree in trees))
     gates = [_gates(tree, allowed) for tree in trees]
     take = kernels.beam_rows if walk == "beam" else kernels.best_rows
@@ -146,6 +147,13 @@ def descend(
     return Descent(Ranking(ids, scores), known)
 
 
+def _is_once(classes: IdArray, n_classes: int) -> bool:
+    """Whether no class is there twice."""
+    is_there = np.zeros(n_classes, dtype=np.bool_)
+    is_there[classes] = True
+    return int(np.count_nonzero(is_there)) == len(classes)
+
+
 def _gates(
     tree: TreeWeights, allowed: npt.NDArray[np.bool_] | None
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -156,7 +164,7 @@ def _gates(
 
 
 def _parts(rows: Rows) -> list[tuple[int, int]]:
-    """Cut the rows so that rows that share nodes are walked together and no kernel call is long."""
+    """Cut the rows so that no kernel call is long."""
     n = rows.n_rows
     cost = (rows.indptr - rows.indptr[0]) / VALUES_A_CALL + np.arange(n + 1) / ROWS_A_CALL
     return spans(cost, int(cost[-1]) + 1)
