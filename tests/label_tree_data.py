@@ -12,10 +12,10 @@ from abound.learn import label_tree_nodes as nodes
 from abound.learn.label_tree_nodes import Kept
 from abound.learn.label_tree_shape import TreeShape
 from abound.learn.label_tree_training import lay_out_slots
-from abound.learn.linear_rows import lane_array
-from abound.rank import _descend_kernels as kernels
+from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
-from abound.rank.tree_weights import TreeWeights, join_entries
+from abound.rank.tree_weights import Entries, NodeEntries, TreeWeights
+from abound.scratch import Growing
 
 QUARTERS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 """Numbers whose sums and products are exact, so that ties are ties."""
@@ -41,6 +41,14 @@ def shapes(draw: Any, max_nodes: int = 6, max_children: int = 40) -> tuple[TreeS
     return TreeShape(indptr, np.array([c for part in children for c in part], np.int32)), len(classes)
 
 
+def joined(shape: TreeShape, parts: list[NodeEntries]) -> TreeWeights:
+    """A tree of what its nodes know."""
+    entries = Entries(Growing)
+    for part in parts:
+        entries.append(part)
+    return entries.tree(*lay_out_slots(shape))
+
+
 def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWeights:
     """Lay out dense weights (children × features) beside what all children of a node share."""
     parts = []
@@ -59,12 +67,12 @@ def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWe
         pairs = np.array(blocks, np.int32).reshape(-1, 2)
         kept = Kept(pairs[:, 0].copy(), pairs[:, 1].copy(), rows)
         scratch = np.empty(n_features, np.int32), np.empty(n_features, np.int32)
-        out = nodes._make_written(1, n_features, len(blocks))
+        out = nodes._make_written(1, n_features, len(blocks), nodes.Desk(n_features))
         names = np.arange(n_features, dtype=np.int32)
         n = kernels.lay_out_node(names, n_features, offset, kept, len(blocks), *scratch, 0, 0, 0, out)
         out.entry_counts[0] = n
-        parts.append(nodes._written(out, n, len(blocks), max(1, n) + 1))
-    return join_entries(*lay_out_slots(shape), parts, lane_array(sum(len(part.blocks) for part in parts)))
+        parts.append(nodes._written(out, 1, n, len(blocks), max(1, n) + 1))
+    return joined(shape, parts)
 
 
 @st.composite

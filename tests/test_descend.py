@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import naive_label_tree as naive
 from abound.learn.label_tree_shape import nested_tree
-from abound.rank import _descend_kernels as kernels
+from abound.rank import _node_kernels as kernels
 from abound.rank import descend as walks
-from abound.rank._lane_sums import LANES
 from abound.rank.descend import descend
 from abound.validation import as_rows
 from label_tree_data import rows_for, shapes, tree_of, trees
@@ -48,15 +47,19 @@ def test_buckets_are_in_range(feature: int, n_buckets: int) -> None:
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_sixteen_sums_equal_their_twin(given_tree: Any, seed: int) -> None:
     tree, _ = given_tree
-    rows = as_rows(rows_for(seed, 3))
-    sums = np.full((tree.most_blocks, LANES), np.nan, np.float32)
-    for node in range(tree.n_nodes):
-        matrix = naive.dense_node(tree, node, 6)
-        for row, x in enumerate(rows_for(seed, 3).toarray()):
-            span = rows.indptr[row : row + 2].tolist()
-            knows = kernels.score_children(rows.indices, rows.data, *span, tree, node, sums)
-            assert sums.ravel()[: len(matrix)].tolist() == (matrix @ x).tolist()
-            assert knows == any(naive.find_entry(tree, node, f) >= 0 for f in np.flatnonzero(x))
+    rows, matrix = as_rows(rows_for(seed, 3)), rows_for(seed, 3).toarray()
+    looked = walks.room_for(tree, int(np.diff(rows.indptr).max()), beam=2).looked
+    looked.sums[:] = np.nan
+    where = np.random.default_rng(seed).integers(0, tree.n_nodes, size=(4, 3))
+    for nodes in where.tolist():
+        looked.rows[:3], looked.nodes[:3] = range(3), nodes
+        kernels.look_up(rows.indptr, rows.indices, rows.data, 3, tree, looked)
+        kernels.add_up(3, tree, looked)
+        for i, (node, x) in enumerate(zip(nodes, matrix, strict=True)):
+            dense = naive.dense_node(tree, node, 6)
+            sums = looked.sums[i * tree.most_blocks :].ravel()
+            assert sums[: len(dense)].tolist() == (dense @ x).tolist()
+            assert looked.counts[i] == sum(naive.find_entry(tree, node, f) >= 0 for f in np.flatnonzero(x))
 
 
 @given(

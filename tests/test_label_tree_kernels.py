@@ -17,19 +17,18 @@ from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
 from abound.learn.label_tree_centroids import Vectors, class_centroids, some_features
 from abound.learn.label_tree_confusion import spectral_vectors
-from abound.learn.label_tree_nodes import Settings, solve_large_node, solve_small_nodes
+from abound.learn.label_tree_nodes import Desk, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import (
     cluster_tree,
     level_widths,
     nested_tree,
 )
-from abound.learn.label_tree_training import lay_out_slots, list_pairs, plan_tasks, train_tree
-from abound.learn.linear_rows import lane_array, solver_rows
+from abound.learn.label_tree_training import list_pairs, plan_tasks, train_tree
+from abound.learn.linear_rows import solver_rows
 from abound.rank._lane_sums import LANES
-from abound.rank.tree_weights import join_entries
 from abound.validation import as_rows, make_generator
 from generate import labels_for, sparse_rows
-from label_tree_data import shapes
+from label_tree_data import joined, shapes
 
 
 def as_labels(lists: list[list[int]], n_classes: int) -> Labels:
@@ -166,6 +165,8 @@ def test_levels() -> None:
     assert level_widths(129, 16, 128) == [16]
     assert level_widths(14_400, 16, 128) == [16, 16]
     assert level_widths(10**6, 32, 128) == [32, 32, 32]
+    assert level_widths(100_000, 32, 64) == [48, 48], "wider nodes save a level"
+    assert level_widths(150_000, 32, 64) == [32, 32, 32], "but not here"
     shape = nested_tree(np.array([2, 0, 1], np.int32), [np.array([0, 3]), np.array([0, 1, 3])])
     assert shape.indptr.tolist() == [0, 2, 3, 5]
     assert shape.children.tolist() == [1, 2, ~2, ~0, ~1]
@@ -211,15 +212,15 @@ def test_nodes_are_solved(loss: str, shape: Any, X: Any, data: Any) -> None:
     number = ("squared_hinge", "hinge", "logistic").index(loss)
     how = Settings(number, np.full(LANES, 0.7, np.float32), 1e-7, 3000, 0.0)
     pairs, n_children = list_pairs(rows, own, tree), tree.n_children
-    place = np.full(rows.n_features, -1, np.int32)
-    small = solve_small_nodes(rows, pairs, n_children, 0, tree.n_nodes, how, place)
-    assert (place == -1).all()
-    model = join_entries(*lay_out_slots(tree), [small], lane_array(len(small.blocks)))
+    desk = Desk(rows.n_features)
+    small = solve_small_nodes(rows, pairs, n_children, 0, tree.n_nodes, how, desk)
+    assert (desk.place == -1).all()
+    model = joined(tree, [small])
     for step in (10_000_000, 1):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(nodes, "VALUES_A_CALL", step)
-            parts = [solve_large_node(rows, pairs, n_children, node, how, place) for node in range(tree.n_nodes)]
-        assert_same(model, join_entries(*lay_out_slots(tree), parts, lane_array(sum(len(p.blocks) for p in parts))))
+            parts = [solve_large_node(rows, pairs, n_children, node, how, desk) for node in range(tree.n_nodes)]
+        assert_same(model, joined(tree, parts))
     found = naive.pairs(labels, naive.class_paths(tree.indptr, tree.children, n_classes), tree.n_nodes)
     has_features = np.diff(X.indptr) > 0
     dense = X.toarray().astype(np.float64)

@@ -1,4 +1,4 @@
-"""Arrays that live in files: temporary ones to work in, and letting go of the pages of mapped ones.
+"""Arrays of mapped pages: temporary ones in files, letting go of the pages of these, and ones that grow in memory.
 
 A mapped array is read and written like any other. Its pages can leave memory at any time without loss, for the file has
 them; `let_go` makes them leave now, so that a process that reads a large file from front to back stays small.
@@ -20,6 +20,10 @@ Array = npt.NDArray[Any]
 
 AROUND = 1024
 """Pages before an array that are let go of with it: the system maps some around each page that is read."""
+
+
+LEAST_ROOM = 1 << 16
+"""Bytes that a growing array begins with."""
 
 
 class _Scratch(mmap.mmap):
@@ -128,6 +132,78 @@ class Spill:
             self._descriptor = -1
 
 
+class Growing:
+    """An array that grows in memory: where the system can move pages it is never copied, and takes no more than it has.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Its type.
+    width : int, optional
+        Length of its rows if it has two dimensions.
+
+    Examples
+    --------
+    >>> growing = Growing(np.int32)
+    >>> growing.append(np.array([1, 2])), growing.append(np.array([3]))
+    (None, None)
+    >>> growing.mapped().tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._room: mmap.mmap | None = None
+        self.length = 0
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.length,) if self._width is None else (self.length, self._width)
+
+    @property
+    def _size(self) -> int:
+        return math.prod(self._shape) * self._dtype.itemsize
+
+    def append(self, piece: Array) -> None:
+        """Write a piece behind the others.
+
+        Parameters
+        ----------
+        piece : array
+            Converted to the type of the whole.
+        """
+        begin = self._size
+        self.length += len(piece)
+        if self._size == begin:
+            return
+        room = self._room
+        if room is None or self._size > len(room):
+            room = self._moved(max(LEAST_ROOM, 2 * self._size))
+        room[begin : self._size] = np.ascontiguousarray(piece, self._dtype).reshape(-1).view(np.uint8).data
+
+    def mapped(self) -> Array:
+        """Return the whole array, read-only; nothing can be appended any more."""
+        if self._size == 0:
+            return np.zeros(self._shape, self._dtype)
+        whole = np.frombuffer(self._moved(self._size), self._dtype).reshape(self._shape)
+        whole.flags.writeable = False
+        return whole
+
+    def _moved(self, size: int) -> mmap.mmap:
+        """Take room of another size; where it was never written to it takes no memory."""
+        if self._room is not None:
+            try:
+                self._room.resize(size)
+            except (OSError, SystemError):
+                held = self._room[: min(size, len(self._room))]
+                self._room = _anonymous(size)
+                self._room[: len(held)] = held
+        else:
+            self._room = _anonymous(size)
+        return self._room
+
+
 def is_mapped(array: Array) -> bool:
     """Tell whether an array is a view of a mapped file that can be let go of.
 
@@ -177,3 +253,13 @@ def _reserve(descriptor: int, size: int) -> None:
         os.posix_fallocate(descriptor, 0, size)
     else:
         os.truncate(descriptor, size)
+
+
+def _anonymous(size: int) -> mmap.mmap:
+    """Pages of this process alone, large ones if there are any."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return pages

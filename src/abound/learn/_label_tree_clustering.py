@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
+from abound.rank._lane_sums import ask_for
 
 GAIN = 1e-4
 """2-means stops when the mean difference of the cosines gains less."""
+
+AHEAD = 8
+"""Members whose vectors are asked for before they are read: they are all over memory."""
+
+LOW_HALF, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @kernel
@@ -81,6 +87,8 @@ def add_sides(
     Returns how many features occur, n of which had occurred before.
     """
     for t in range(begin, end):
+        ask_for(indices, indptr[members[min(t + AHEAD, end - 1)]])
+        ask_for(data, indptr[members[min(t + AHEAD, end - 1)]])
         side = 0 if t < cut else 1
         for p in range(indptr[members[t]], indptr[members[t] + 1]):
             f = indices[p]
@@ -112,6 +120,8 @@ def measure_members(
 ) -> None:  # fmt: skip
     """Score each member by its cosine with the second side less that with the first."""
     for t in range(begin, end):
+        ask_for(indices, indptr[members[min(t + AHEAD, end - 1)]])
+        ask_for(data, indptr[members[min(t + AHEAD, end - 1)]])
         one = other = np.float32(0)
         for p in range(indptr[members[t]], indptr[members[t] + 1]):
             f = indices[p]
@@ -195,3 +205,94 @@ def bisect(
         if number + 1 < n_rounds:
             n = add_sides(indptr, indices, data, members, begin, cut, end, 0, sides, seen, features)
     return gain, True
+
+
+@kernel
+def pick_two(seed: int, begin: int, end: int) -> Any:
+    """Choose the two of the members from ``begin`` to ``end`` that their clusters start at; always the same two."""
+    z = (
+        np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        + np.uint64(begin) * np.uint64(0xBF58476D1CE4E5B9)
+        + np.uint64(end)
+    )
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    one = np.int64((z >> HALF) * np.uint64(end - begin) >> HALF)
+    other = np.int64((z & LOW_HALF) * np.uint64(end - begin - 1) >> HALF)
+    return begin + one, begin + other + (other >= one)
+
+
+@kernel
+def cut_of(begin: int, end: int, n_parts: int) -> Any:
+    """Return where members are cut so that both sides can be cut into parts of about the same size."""
+    return begin + max(1, (2 * (end - begin) * (n_parts // 2) + n_parts) // (2 * n_parts))
+
+
+@kernel
+def split_cluster(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    members: Any,
+    begin: int,
+    end: int,
+    n_parts: int,
+    n_rounds: int,
+    seed: int,
+    sides: Any,
+    seen: Any,
+    features: Any,
+    scores: Any,
+    place: Any,
+    cuts: Any,
+) -> Any:
+    """Order ``members[begin:end]`` by clusters and clusters of these, as many as parts are wanted.
+
+    Writes where these begin, but for the first, in any order; returns how many there are. The members' vectors, which
+    are all over memory, are copied with numbers of their own for the features. ``place`` is -1 and stays so.
+    """
+    size = end - begin
+    own_indptr = np.zeros(size + 1, dtype=np.int64)
+    for t in range(size):
+        own_indptr[t + 1] = own_indptr[t] + indptr[members[begin + t] + 1] - indptr[members[begin + t]]
+    own_indices = np.empty(own_indptr[size], dtype=np.int32)
+    own_data = np.empty(own_indptr[size], dtype=np.float32)
+    n = k = 0
+    for t in range(size):
+        for p in range(indptr[members[begin + t]], indptr[members[begin + t] + 1]):
+            f = indices[p]
+            if place[f] < 0:
+                place[f] = n
+                n += 1
+            own_indices[k], own_data[k] = place[f], data[p]
+            k += 1
+    for t in range(size):
+        for p in range(indptr[members[begin + t]], indptr[members[begin + t] + 1]):
+            place[indices[p]] = -1
+    order = np.arange(size).astype(np.int32)
+    few = np.empty(2, dtype=np.int32)
+    spans = np.empty((2 * 64, 3), dtype=np.int64)
+    spans[0, 0], spans[0, 1], spans[0, 2] = 0, size, n_parts
+    n_spans, n_cuts = 1, 0
+    while n_spans > 0:
+        n_spans -= 1
+        low, high, parts = spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2]
+        if parts == 1 or high - low <= 1:
+            continue
+        cut = cut_of(low, high, parts)
+        one, other = pick_two(seed, begin + low, begin + high)
+        few[0], few[1] = order[one - begin], order[other - begin]
+        bisect(
+            *(own_indptr, own_indices, own_data, order, low, cut, high, few, 1, n_rounds, -np.inf),
+            *(sides, seen, features, scores),
+        )
+        cuts[n_cuts] = begin + cut
+        n_cuts += 1
+        spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = low, cut, parts // 2
+        spans[n_spans + 1, 0], spans[n_spans + 1, 1], spans[n_spans + 1, 2] = cut, high, parts - parts // 2
+        n_spans += 2
+    before = members[begin:end].copy()
+    for t in range(size):
+        members[begin + t] = before[order[t]]
+    return n_cuts

@@ -9,7 +9,7 @@ import numpy as np
 from abound.compiled import kernel
 from abound.learn._lanes import LANES
 from abound.learn._linear_kernels import sweep
-from abound.rank._descend_kernels import lay_out_node
+from abound.rank._node_kernels import lay_out_node
 
 SWEEPS, ACTIVE, AT, KEPT = range(4)
 """Places in the state of a block: sweeps made, rows still moving, how far the sweep is, rows that go on moving."""

@@ -74,7 +74,7 @@ class LabelTreeClassifier(RankingClassifier):
         Where the tree comes from: balanced clusters of the classes' centroids; balanced spectral clusters of the
         confusions of a flat model; a taxonomy, or its file, as it is; None puts all classes under one root.
     arity : int, default=32
-        Children of a node, a multiple of 16; a taxonomy has its own.
+        Children of a node, a multiple of 16; half as many more where that saves a level. A taxonomy has its own.
     max_leaf : int, default=64
         Classes of a node whose children are classes, at most.
     beam : int, default=10

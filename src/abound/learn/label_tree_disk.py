@@ -11,56 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from abound.distribute import count_workers, workers
+from abound.distribute import Spare, count_workers, workers
 from abound.labels import Labels
 from abound.learn._lanes import LANES
 from abound.learn.disk_gather import COPIES, gather_rows, refuse_elsewhere, stays_on_disk
 from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
-from abound.learn.label_tree_nodes import VALUES_A_CALL, Pairs, Settings, solve_large_node, solve_small_nodes
+from abound.learn.label_tree_nodes import VALUES_A_CALL, Desk, Pairs, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import TreeShape
 from abound.learn.label_tree_training import SMALL, lay_out_slots, list_pairs, plan_tasks
 from abound.learn.linear_rows import SolverRows
 from abound.memory import check_memory, require_memory
 from abound.progress import track
-from abound.rank.tree_weights import NodeEntries, TreeWeights
+from abound.rank.tree_weights import Entries, NodeEntries, TreeWeights
 from abound.scratch import Spill, is_mapped, let_go
-from abound.validation import IdArray, IntArray, Rows, frozen
+from abound.validation import IntArray, Rows, frozen
 
 BYTES_A_ROW, BYTES_A_PAIR = 180, 40
 """What a row takes in memory while the nodes of its level are learned, and once more for each of its labels."""
-
-
-class _Entries:
-    """What the nodes know, put into files as they are done; see `TreeWeights`."""
-
-    def __init__(self) -> None:
-        self.n_entries: list[IntArray] = []
-        self.n_buckets: list[IntArray] = []
-        self.features, self.offsets = Spill(np.int32), Spill(np.float32)
-        self.n_rows, self.blocks = Spill(np.int64), Spill(np.int32)
-        self.weights, self.buckets = Spill(np.float32, LANES), Spill(np.int32)
-
-    def append(self, part: NodeEntries) -> None:
-        self.n_entries.append(np.diff(part.entry_indptr))
-        self.n_buckets.append(np.diff(part.bucket_indptr))
-        self.n_rows.append(np.diff(part.row_indptr))
-        for name in ("features", "offsets", "blocks", "weights", "buckets"):
-            getattr(self, name).append(getattr(part, name))
-
-    def tree(self, shape: TreeShape) -> TreeWeights:
-        slot_indptr, slots = lay_out_slots(shape)
-        return TreeWeights(
-            frozen(slot_indptr, np.int64),
-            frozen(slots, np.int32),
-            _running(np.concatenate(self.n_entries)),
-            frozen(self.features.mapped(), np.int32),
-            frozen(self.offsets.mapped(), np.float32),
-            _running(self.n_rows.mapped()),
-            frozen(self.blocks.mapped(), np.int32),
-            frozen(self.weights.mapped(), np.float32),
-            _running(np.concatenate(self.n_buckets)),
-            frozen(self.buckets.mapped(), np.int32),
-        )
 
 
 def train_tree_on_disk(
@@ -80,7 +47,7 @@ def train_tree_on_disk(
     TreeWeights
         Its large arrays in temporary files.
     """
-    pairs, found = list_pairs(rows, labels, shape), _Entries()
+    pairs, found = list_pairs(rows, labels, shape), Entries(Spill)
     with track("learn nodes", shape.n_nodes) as progress:
         for begin, end in _levels(shape):
             level, own = _level_rows(rows, pairs, begin, end, memory)
@@ -88,7 +55,7 @@ def train_tree_on_disk(
             for part, n_nodes in _solve_level(level, own, n_children, settings, n_jobs, memory):
                 found.append(part)
                 progress.advance(n_nodes)
-    return found.tree(shape)
+    return found.tree(*lay_out_slots(shape))
 
 
 def budget_on_disk(learner: Any, rows: Rows, labels: Labels) -> int | None:
@@ -191,24 +158,20 @@ def _solve_level(
 ) -> Iterator[tuple[NodeEntries, int]]:
     """What the nodes of a level know, in their order, and how many nodes that are."""
     costs = (pairs.values + np.diff(pairs.indptr)) * -(-n_children // LANES)
-    spare: list[IdArray] = []
+    spare: Spare[Desk] = Spare()
 
     def solve(task: tuple[int, int]) -> tuple[NodeEntries, int]:
-        place = spare.pop() if spare else np.full(rows.n_features, -1, dtype=np.int32)
         begin, end = task
         if end == begin + 1 and costs[begin] > SMALL:
             on_disk = 8 * int(pairs.values[begin]) > memory // 64
-            found = solve_large_node(rows, pairs, n_children, begin, settings, place, on_disk)
+            # Its desk is large, and not kept.
+            found = solve_large_node(rows, pairs, n_children, begin, settings, Desk(rows.n_features), on_disk)
         else:
-            found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, place)
+            desk = spare.take(Desk, rows.n_features)
+            found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, desk)
+            spare.give(desk)
             let_go(rows.indices, rows.data)
-        spare.append(place)
         return found, end - begin
 
     with workers(n_jobs) as pool:
         yield from pool.map(solve, plan_tasks(costs))
-
-
-def _running(lengths: IntArray) -> IntArray:
-    pointers: IntArray = frozen(np.concatenate(([0], np.cumsum(lengths))), np.int64)
-    return pointers

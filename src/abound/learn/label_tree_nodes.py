@@ -11,12 +11,12 @@ from abound.learn import _label_tree_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn._linear_kernels import FLUSH
 from abound.learn.linear_rows import SolverRows, lane_array
-from abound.rank._descend_kernels import lay_out_node
+from abound.rank._node_kernels import lay_out_node
 from abound.rank.tree_weights import NodeEntries
 from abound.scratch import let_go, scratch_array
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray
 
-BACKGROUND_FROM = 3
+BACKGROUND_FROM = 2
 """Blocks of a node from which it pays to solve what they share first."""
 
 ROWS_ON_DISK = 50
@@ -82,6 +82,58 @@ class Kept(NamedTuple):
     weights: Float32Array
 
 
+class Desk:
+    """What nodes are solved in, one after the other: memory that is used again need not be cleared by the system.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.place = np.full(n_features, -1, dtype=np.int32)
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def array(self, name: str, n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of this name that has room for so many numbers; what it holds is of no meaning.
+
+        Parameters
+        ----------
+        name : str
+            What it is for.
+        n : int
+            Least length.
+        dtype : dtype
+            Type of its entries, always the same for a name.
+
+        Returns
+        -------
+        array
+            The one of the last call if it is long enough.
+        """
+        if name not in self._arrays or len(self._arrays[name]) < n:
+            self._arrays[name] = np.empty(n, dtype)
+        return self._arrays[name]
+
+    def lanes(self, name: str, n: int, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        """Return an array that has room for so many rows of sixteen, which begin at cache lines.
+
+        Parameters
+        ----------
+        name, n, dtype : object
+            As for `array`.
+
+        Returns
+        -------
+        array
+            The one of the last call if it is long enough.
+        """
+        if name not in self._arrays or len(self._arrays[name]) < n:
+            self._arrays[name] = lane_array(n, dtype)
+        return self._arrays[name]
+
+
 class Written(NamedTuple):
     """Room for the entries of some nodes; see `NodeEntries`."""
 
@@ -95,7 +147,7 @@ class Written(NamedTuple):
 
 
 def solve_small_nodes(
-    rows: SolverRows, pairs: Pairs, n_children: IntArray, begin: int, end: int, settings: Settings, place: IdArray
+    rows: SolverRows, pairs: Pairs, n_children: IntArray, begin: int, end: int, settings: Settings, desk: Desk
 ) -> NodeEntries:
     """Solve some consecutive nodes in one compiled call.
 
@@ -109,8 +161,8 @@ def solve_small_nodes(
         The nodes.
     settings : Settings
         How.
-    place : int32 array of shape (n_features,)
-        Scratch, -1.
+    desk : Desk
+        What to solve them in.
 
     Returns
     -------
@@ -119,16 +171,16 @@ def solve_small_nodes(
     """
     n_blocks = -(-n_children[begin:end] // LANES)
     n_known = np.minimum(pairs.values[begin:end], rows.n_features)
-    room = _make_room(rows, pairs, begin, end, place)
-    kept = _make_kept(int((n_known * n_blocks).max()))
-    out = _make_written(end - begin, int(n_known.sum()), int((n_known * n_blocks).sum()))
+    room = _make_room(rows, pairs, begin, end, desk)
+    kept = _make_kept(int((n_known * n_blocks).max()), desk)
+    out = _make_written(end - begin, int(n_known.sum()), int((n_known * n_blocks).sum()), desk)
     sizes = kernels.solve_nodes(
         *(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, rows.features),
         *(pairs.indptr, pairs.rows, pairs.places, n_children, begin, end),
         *(settings.costs, settings.loss, settings.tol, settings.max_sweeps, settings.min_weight, BACKGROUND_FROM),
         *(room, kept, out),
     )
-    return _written(out, *sizes)
+    return _written(out, end - begin, *sizes)
 
 
 def solve_large_node(
@@ -137,14 +189,14 @@ def solve_large_node(
     n_children: IntArray,
     node: int,
     settings: Settings,
-    place: IdArray,
+    desk: Desk,
     on_disk: bool = False,
 ) -> NodeEntries:
     """Solve one node step by step, so that no call is long.
 
     Parameters
     ----------
-    rows, pairs, n_children, settings, place : object
+    rows, pairs, n_children, settings, desk : object
         See `solve_small_nodes`; the result is the same.
     node : int
         The node.
@@ -157,7 +209,7 @@ def solve_large_node(
         What it knows.
     """
     low, high = pairs.indptr[node : node + 2].tolist()
-    room = _make_room(rows, pairs, node, node + 1, place, on_disk=on_disk)
+    room = _make_room(rows, pairs, node, node + 1, desk, on_disk=on_disk)
     n_rows = int(kernels.number_rows(pairs.rows, low, high, room.rows, room.local))
     step = max(1, VALUES_A_CALL * n_rows // max(1, int(pairs.values[node])))
     at_once = max(1, step // 16) if on_disk else step
@@ -193,10 +245,10 @@ def solve_large_node(
         forget()
 
     for span in spans:
-        known = n_features, place, room.features
+        known = n_features, room.place, room.features
         n_features = kernels.list_features(rows.indptr, rows.indices, room.rows, *span, *known)
         forget()
-    kernels.number_features(n_features, place, room.features)
+    kernels.number_features(n_features, room.place, room.features)
     for span in spans:
         kernels.copy_rows(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, *span, room)
         forget()
@@ -211,7 +263,7 @@ def solve_large_node(
         for span in spans:
             kernels.take_background_duals(*span, room)
             forget()
-    kept, parts = _make_kept(n_features), []
+    kept, parts = _make_kept(n_features, desk), []
     for block in range(n_blocks):
         n_lanes = min(LANES, int(n_children[node]) - LANES * block)
         begin_block(room.local[: high - low], pairs.places[low:high], block, n_lanes)
@@ -224,81 +276,83 @@ def solve_large_node(
         np.concatenate([part.weights for part in parts]),
     )
     n_kept = len(kept.features)
-    out = _make_written(1, n_features, n_kept)
+    out = _make_written(1, n_features, n_kept, desk)
     scratch = room.counts, room.cursor
     n_entries = lay_out_node(room.features, n_features, room.offsets, kept, n_kept, *scratch, 0, 0, 0, out)
     out.entry_counts[0] = n_entries
-    return _written(out, n_entries, n_kept, max(1, n_entries) + 1)
+    return _written(out, 1, n_entries, n_kept, max(1, n_entries) + 1)
 
 
-def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, place: IdArray, *, on_disk: bool = False) -> Room:
+def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, desk: Desk, *, on_disk: bool = False) -> Room:
     """Room for any one of some nodes; what grows with the entries of its rows may be on disk."""
     n_pairs, n_values = int(np.diff(pairs.indptr[begin : end + 1]).max()), int(pairs.values[begin:end].max())
     n_features = min(n_values, rows.n_features)
 
-    def ids(n: int) -> IdArray:
-        return np.empty(n, dtype=np.int32)
+    def ids(name: str, n: int) -> IdArray:
+        return desk.array(name, n, np.int32)
 
-    def numbers(n: int) -> Float32Array:
-        return np.empty(n, dtype=np.float32)
+    def numbers(name: str, n: int) -> Float32Array:
+        return desk.array(name, n, np.float32)
 
-    def large(n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        return scratch_array(n, dtype) if on_disk else np.empty(n, dtype)
+    def large(name: str, n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return scratch_array(n, dtype) if on_disk else desk.array(name, n, dtype)
 
-    def large_lanes(n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        return scratch_array((n, LANES), dtype) if on_disk else lane_array(n, dtype)
+    def large_lanes(name: str, n: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return scratch_array((n, LANES), dtype) if on_disk else desk.lanes(name, n, dtype)
 
     return Room(
-        rows=ids(n_pairs),
-        local=ids(n_pairs),
-        place=place,
-        features=ids(n_features),
-        indptr=np.empty(n_pairs + 1, dtype=np.int64),
-        indices=large(n_values, np.int32),
-        data=large(n_values, np.float32),
-        norms=numbers(n_pairs),
-        row_weights=numbers(n_pairs),
-        targets=large_lanes(n_pairs, np.int8),
-        duals=large_lanes(n_pairs, np.float32),
-        active=ids(n_pairs),
-        lanes=lane_array(n_features),
-        common_duals=numbers(n_pairs),
-        origin=numbers(n_features),
-        offsets=numbers(n_features),
-        counts=ids(n_features),
-        cursor=ids(n_features),
-        threshold=numbers(LANES),
-        limit=numbers(LANES),
+        rows=ids("rows", n_pairs),
+        local=ids("local", n_pairs),
+        place=desk.place,
+        features=ids("features", n_features),
+        indptr=desk.array("indptr", n_pairs + 1, np.int64),
+        indices=large("indices", n_values, np.int32),
+        data=large("data", n_values, np.float32),
+        norms=numbers("norms", n_pairs),
+        row_weights=numbers("row_weights", n_pairs),
+        targets=large_lanes("targets", n_pairs, np.int8),
+        duals=large_lanes("duals", n_pairs, np.float32),
+        active=ids("active", n_pairs),
+        lanes=desk.lanes("lanes", n_features),
+        common_duals=numbers("common_duals", n_pairs),
+        origin=numbers("origin", n_features),
+        offsets=numbers("offsets", n_features),
+        counts=ids("counts", n_features),
+        cursor=ids("cursor", n_features),
+        threshold=numbers("threshold", LANES),
+        limit=numbers("limit", LANES),
         sums=np.zeros((3, LANES)),
         state=np.zeros(4, dtype=np.int64),
     )
 
 
-def _make_kept(n: int) -> Kept:
-    return Kept(np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty((n, LANES), dtype=np.float32))
+def _make_kept(n: int, desk: Desk) -> Kept:
+    features, blocks = desk.array("kept_features", n, np.int32), desk.array("kept_blocks", n, np.int32)
+    return Kept(features, blocks, desk.lanes("kept_weights", n))
 
 
-def _make_written(n_nodes: int, n_entries: int, n_rows: int) -> Written:
+def _make_written(n_nodes: int, n_entries: int, n_rows: int, desk: Desk) -> Written:
     return Written(
-        np.empty(n_nodes, dtype=np.int64),
-        np.empty(n_entries, dtype=np.int32),
-        np.empty(n_entries, dtype=np.float32),
-        np.empty(n_entries, dtype=np.int32),
-        np.empty(n_rows, dtype=np.int32),
-        np.empty((n_rows, LANES), dtype=np.float32),
-        np.empty(n_entries + 2 * n_nodes, dtype=np.int32),
+        desk.array("out_entry_counts", n_nodes, np.int64),
+        desk.array("out_features", n_entries, np.int32),
+        desk.array("out_offsets", n_entries, np.float32),
+        desk.array("out_row_counts", n_entries, np.int32),
+        desk.array("out_blocks", n_rows, np.int32),
+        desk.lanes("out_weights", n_rows),
+        desk.array("out_buckets", n_entries + 2 * n_nodes, np.int32),
     )
 
 
-def _written(out: Written, n_entries: int, n_rows: int, n_buckets: int) -> NodeEntries:
-    """What was written; room that was never touched takes no memory."""
+def _written(out: Written, n_nodes: int, n_entries: int, n_rows: int, n_buckets: int) -> NodeEntries:
+    """A copy of what was written."""
+    counts = out.entry_counts[:n_nodes]
     return NodeEntries(
-        np.concatenate(([0], np.cumsum(out.entry_counts))),
-        out.features[:n_entries],
-        out.offsets[:n_entries],
+        np.concatenate(([0], np.cumsum(counts))),
+        out.features[:n_entries].copy(),
+        out.offsets[:n_entries].copy(),
         np.concatenate(([0], np.cumsum(out.row_counts[:n_entries], dtype=np.int64))),
-        out.blocks[:n_rows],
-        out.weights[:n_rows],
-        np.concatenate(([0], np.cumsum(np.maximum(1, out.entry_counts) + 1))),
-        out.buckets[:n_buckets],
+        out.blocks[:n_rows].copy(),
+        out.weights[:n_rows].copy(),
+        np.concatenate(([0], np.cumsum(np.maximum(1, counts) + 1))),
+        out.buckets[:n_buckets].copy(),
     )

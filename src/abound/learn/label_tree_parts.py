@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.index.class_index import ClassIndex
-from abound.rank import _descend_kernels as kernels
+from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.tree_weights import EMPTY, TreeWeights
 from abound.store import Section, check_ids, check_indptr

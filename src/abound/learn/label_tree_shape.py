@@ -10,16 +10,17 @@ import numpy as np
 
 from abound.distribute import spans
 from abound.learn import _label_tree_clustering as kernels
+from abound.learn._lanes import LANES
 from abound.learn.class_tree import ClassTree
 from abound.learn.label_tree_centroids import VALUES_A_CALL, VALUES_ON_DISK, Vectors
 from abound.learn.row_views import ENTRIES_A_ROW
 from abound.scratch import is_mapped, let_go
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
-ROUNDS = 10
+ROUNDS = 4
 """Most rounds of 2-means."""
 
-SAMPLE = 2048
+SAMPLE = 512
 STARTS = 2
 ROUNDS_AFTER = 2
 """In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
@@ -86,19 +87,26 @@ def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
     n_classes : int
         Number of classes.
     arity : int
-        Most children of a node.
+        Children of a node, a multiple of 16.
     max_leaf : int
         Most classes of a node whose children are classes.
 
     Returns
     -------
     list of int
-        Children of the nodes of each level but the last, among whose nodes the classes are shared out evenly.
+        Children of the nodes of each level but the last, among whose nodes the classes are shared out evenly. Where
+        half as many children more save a level they have these: a level costs more than wider nodes.
     """
-    widths: list[int] = []
-    while n_classes > max_leaf * arity ** len(widths):
-        widths.append(arity)
-    return widths
+
+    def levels(width: int) -> int:
+        n = 0
+        while n_classes > max_leaf * width**n:
+            n += 1
+        return n
+
+    wider = arity + arity // 2 // LANES * LANES
+    width = wider if levels(wider) < levels(arity) else arity
+    return [width] * levels(width)
 
 
 def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
@@ -127,6 +135,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         np.empty(vectors.n_features, dtype=np.int32),
         np.empty(n_classes, dtype=np.float32),
     )
+    place = np.full(vectors.n_features, -1, dtype=np.int32)
 
     def start(begin: int, size: int, share: float) -> tuple[IdArray, int, int]:
         """Halve some members of a large cluster from several starts, and take the best."""
@@ -140,13 +149,25 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
                 best, largest = sample, gain
         return best, cut, ROUNDS_AFTER
 
+    def is_small(begin: int, end: int, n_parts: int) -> bool:
+        """Whether one call splits a cluster to the end."""
+        own = members[begin:end]
+        values = 50 * (end - begin) + int((vectors.indptr[own + 1] - vectors.indptr[own]).sum())
+        return end - begin <= SAMPLE and 2 * ROUNDS * n_parts.bit_length() * values <= VALUES_A_CALL
+
     def split(begin: int, end: int, n_parts: int, cuts: list[int]) -> None:
         if n_parts == 1 or end - begin <= 1:
             return
-        left = n_parts // 2
         size = end - begin
-        cut = begin + max(1, round(size * left / n_parts))
-        few, few_cut, n_rounds = members[begin + generator.choice(size, 2, replace=False)], 1, ROUNDS
+        if is_small(begin, end, n_parts):
+            found = np.empty(n_parts, dtype=np.int64)
+            given = members, begin, end, n_parts, ROUNDS, seed
+            n_found = kernels.split_cluster(*vectors[:3], *given, *scratch, place, found)
+            let_go(vectors.indices, vectors.data)
+            cuts += sorted(found[:n_found].tolist())
+            return
+        left, cut = n_parts // 2, int(kernels.cut_of(begin, end, n_parts))
+        few, few_cut, n_rounds = members[list(kernels.pick_two(seed, begin, end))], 1, ROUNDS
         if size > SAMPLE:
             few, few_cut, n_rounds = start(begin, size, left / n_parts)
         # A round sorts and reads the members twice; large clusters take a call a round.

@@ -15,14 +15,15 @@ from abound.distribute import Spare, Workers
 from abound.labels import Labels
 from abound.learn import _label_tree_kernels as kernels
 from abound.learn._lanes import LANES
-from abound.learn.label_tree_nodes import Pairs, Settings, solve_large_node, solve_small_nodes
+from abound.learn.label_tree_nodes import Desk, Pairs, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import TreeShape
-from abound.learn.linear_rows import SolverRows, lane_array
+from abound.learn.linear_rows import SolverRows
 from abound.progress import track
-from abound.rank.tree_weights import EMPTY, NodeEntries, TreeWeights, join_entries
+from abound.rank.tree_weights import EMPTY, Entries, NodeEntries, TreeWeights
+from abound.scratch import Growing
 from abound.validation import IdArray, IntArray, frozen
 
-SMALL = 1_000_000
+SMALL = 250_000
 """Non-zeros times blocks that one compiled call solves: a fraction of a second."""
 
 SWEEPS = 10
@@ -37,7 +38,7 @@ class Problem:
     pairs: Pairs
     n_children: IntArray
     settings: Settings
-    spare: Spare[IdArray] = field(default_factory=Spare)
+    spare: Spare[Desk] = field(default_factory=Spare)
 
 
 def solve_nodes(part: tuple[int, int, bool], problem: Problem) -> NodeEntries:
@@ -57,12 +58,12 @@ def solve_nodes(part: tuple[int, int, bool], problem: Problem) -> NodeEntries:
     """
     begin, end, is_large = part
     rows, pairs, n_children, settings = problem.rows, problem.pairs, problem.n_children, problem.settings
-    place = problem.spare.take(np.full, rows.n_features, -1, dtype=np.int32)
+    desk = problem.spare.take(Desk, rows.n_features)
     if is_large:
-        found = solve_large_node(rows, pairs, n_children, begin, settings, place)
+        found = solve_large_node(rows, pairs, n_children, begin, settings, desk)
     else:
-        found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, place)
-    problem.spare.give(place)
+        found = solve_small_nodes(rows, pairs, n_children, begin, end, settings, desk)
+    problem.spare.give(desk)
     return found
 
 
@@ -90,19 +91,17 @@ def train_tree(rows: SolverRows, labels: Labels, shape: TreeShape, settings: Set
     pairs, n_children = list_pairs(rows, labels, shape), frozen(shape.n_children, np.int64)
     costs = (pairs.values + np.diff(pairs.indptr)) * -(-n_children // LANES)
     tasks = plan_tasks(costs)
-    # The longest first, so that no thread has a long one left at the end.
-    by_size = sorted(range(len(tasks)), key=lambda task: -int(costs[slice(*tasks[task])].sum()))
-    spans = [(*tasks[task], bool(costs[tasks[task][0]] > SMALL)) for task in by_size]
+    spans = [(*task, bool(costs[task[0]] > SMALL)) for task in tasks]
     shared = pool.share(Problem(rows, pairs, n_children, settings))
     effort = SWEEPS * int(costs.sum()) // len(tasks)
-    parts: dict[int, NodeEntries] = {}
+    # In the order of the nodes, so that parts are put behind one another as they come. The large ones are above the
+    # small ones: no thread has a long one left at the end.
+    found = Entries(Growing)
     with track("learn nodes", shape.n_nodes) as progress:
-        for number, part in zip(by_size, pool.map(solve_nodes, spans, shared, cost=effort), strict=True):
-            parts[number] = part
-            progress.advance(tasks[number][1] - tasks[number][0])
-    slot_indptr, slots = lay_out_slots(shape)
-    ordered = [parts.pop(number) for number in range(len(tasks))]
-    return join_entries(slot_indptr, slots, ordered, lane_array(sum(len(part.blocks) for part in ordered)))
+        for task, part in zip(tasks, pool.map(solve_nodes, spans, shared, cost=effort), strict=True):
+            found.append(part)
+            progress.advance(task[1] - task[0])
+    return found.tree(*lay_out_slots(shape))
 
 
 def lay_out_slots(shape: TreeShape) -> tuple[IntArray, IdArray]:

@@ -1,7 +1,7 @@
 """Kernels that walk down a tree: which leaves are best, without scoring the others.
 
 A row's score of a child is its score of the parent plus ``link(w·x)``, at most 0, so scores fall along a path; they are
-logarithms. Rows that are at the same node are scored one after another: then its weights are in the cache.
+logarithms. Several rows walk together, so that what they look up comes from memory at the same time.
 """
 
 from __future__ import annotations
@@ -12,64 +12,21 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._lane_sums import LANES, add_weights
+from abound.rank._lane_sums import LANES
+from abound.rank._node_kernels import EMPTY, add_up, look_up
 from abound.rank._topk_kernels import comes_before, offer, sort_heap
-
-EMPTY = np.int32(-(2**31))
-"""What stands in a slot without a child. Other numbers below 0 are ``~c``, the leaf of class c; else a node."""
 
 LOWEST = -60.0
 """The best chance of a row is written as at least exp of this: float32 ends at exp(-87)."""
 
 VANISHING = 1e-300
 
-SPREAD = np.uint64(2654435769)
-LOW_HALF = np.uint64(0xFFFFFFFF)
-HALF = np.uint64(32)
+TOGETHER = 16
+"""Rows that walk together: while one waits for memory, the others compute."""
 
 
-@kernel
-def bucket_of(feature: int, n_buckets: int) -> Any:
-    """Return the bucket of a feature: multiplicative hashing, any number of buckets."""
-    mixed = (np.uint64(feature) * SPREAD) & LOW_HALF
-    return np.int64((mixed * np.uint64(n_buckets)) >> HALF)
-
-
-@kernel
-def find_entry(tree: Any, node: int, feature: int) -> Any:
-    """Return where a node keeps the weights of a feature, -1 if it has none."""
-    base = tree.bucket_indptr[node]
-    bucket = base + bucket_of(feature, tree.bucket_indptr[node + 1] - base - 1)
-    first = tree.entry_indptr[node]
-    for e in range(first + tree.buckets[bucket], first + tree.buckets[bucket + 1]):
-        if tree.features[e] == feature:
-            return e
-    return np.int64(-1)
-
-
-@kernel
-def score_children(indices: Any, data: Any, low: int, high: int, tree: Any, node: int, sums: Any) -> Any:
-    """Write ``w·x`` of all children of a node, in blocks of 16; return whether the node knows a feature of the row."""
-    first = tree.slot_indptr[node] // LANES
-    n_blocks = tree.slot_indptr[node + 1] // LANES - first
-    for b in range(n_blocks):
-        for lane in range(LANES):
-            sums[b, lane] = 0
-    common = np.float32(0)
-    knows = False
-    for p in range(low, high):
-        e = find_entry(tree, node, indices[p])
-        if e >= 0:
-            knows = True
-            value = data[p]
-            common += value * tree.offsets[e]
-            for q in range(tree.row_indptr[e], tree.row_indptr[e + 1]):
-                add_weights(tree.weights, q, value, sums, tree.blocks[q])
-    if common != 0:
-        for b in range(n_blocks):
-            for lane in range(LANES):
-                sums[b, lane] += common
-    return knows
+ROUNDING = np.float32(1e-5)
+"""More than sums of logarithms are rounded by."""
 
 
 @kernel
@@ -84,28 +41,119 @@ def link_of(s: Any, link: int) -> Any:
 
 
 @kernel
-def begin_rows(n: int, room: Any) -> None:
-    """Put every row at the root."""
-    for r in range(n):
-        room.nodes[r, 0] = 0
-        room.scores[r, 0] = 0
-        room.sizes[r] = 1
+def begin_row(row: int, i: int, room: Any) -> None:
+    """Let the root wait for a row, which walks at place i."""
+    room.looked.rows[i] = row
+    room.found[i] = 0
+    room.n_waiting[i] = 0
+    room.n_opened[i] = 0
+    room.n_waiting[i, 0] = 1
+    room.waiting[i, 0, 0] = 0
+    room.chances[i, 0, 0] = 0
 
 
 @kernel
-def gather_rows(n: int, room: Any, touched: Any) -> Any:
-    """List the nodes at which rows are, and chain the rows of each; return how many nodes there are."""
-    width = room.nodes.shape[1]
-    n_touched = 0
-    for r in range(n):
-        for b in range(room.sizes[r]):
-            node = room.nodes[r, b]
-            if room.heads[node] < 0:
-                touched[n_touched] = node
-                n_touched += 1
-            room.chain[r * width + b] = room.heads[node]
-            room.heads[node] = r * width + b
-    return n_touched
+def take_next_nodes(n: int, row: int, end: int, room: Any, out_ids: Any, out_scores: Any) -> Any:
+    """Choose the node that each of n rows opens next: the best of those that wait at any level, the higher level first.
+
+    A row is done when none waits that is not below the worst of the leaves wanted. Then the next, from ``row`` to
+    ``end``, takes its place. Returns how many rows walk on, and the row after them.
+    """
+    waiting, chances, n_waiting, n_opened = room.waiting, room.chances, room.n_waiting, room.n_opened
+    rows, found, k = room.looked.rows, room.found, out_ids.shape[1]
+    i = 0
+    while i < n:
+        level = -1
+        best = out_scores[rows[i], 0] if found[i] == k else np.float32(-np.inf)
+        for at in range(waiting.shape[1]):
+            b = n_opened[i, at]
+            # Below a node that is level with the worst leaf there may be one of a lower number.
+            if b < n_waiting[i, at] and (chances[i, at, b] > best or (level < 0 and chances[i, at, b] == best)):
+                level, best = at, chances[i, at, b]
+        if level >= 0:
+            room.looked.nodes[i] = waiting[i, level, n_opened[i, level]]
+            n_opened[i, level] += 1
+            room.level[i], room.above[i] = level, best
+            i += 1
+        else:
+            sort_heap(found[i], out_ids[rows[i]], out_scores[rows[i]])
+            if row < end:
+                begin_row(row, i, room)
+                row += 1
+            else:
+                n -= 1
+                if i < n:
+                    copy_row(n, i, room)
+    return n, row
+
+
+@kernel
+def copy_row(source: int, i: int, room: Any) -> None:
+    """Let a row walk on at another place."""
+    room.looked.rows[i] = room.looked.rows[source]
+    room.found[i] = room.found[source]
+    room.n_waiting[i] = room.n_waiting[source]
+    room.n_opened[i] = room.n_opened[source]
+    room.waiting[i] = room.waiting[source]
+    room.chances[i] = room.chances[source]
+
+
+@kernel
+def offer_children(
+    n: int, tree: Any, link: int, open_nodes: Any, open_classes: Any, room: Any, out_ids: Any, out_scores: Any
+) -> None:
+    """Let the children of each row's node wait, or be among the leaves wanted."""
+    waiting, chances, n_waiting, sums = room.waiting, room.chances, room.n_waiting, room.looked.sums
+    slots, slot_indptr = tree.slots, tree.slot_indptr
+    beam, k = waiting.shape[2], out_ids.shape[1]
+    width = LANES * (sums.shape[0] // len(room.found))
+    for i in range(n):
+        node, row, above, below = room.looked.nodes[i], room.looked.rows[i], room.above[i], room.level[i] + 1
+        shift = i * width - slot_indptr[node]
+        # Most children are turned down by a look at their score.
+        least_node = least_leaf = np.float32(-np.inf)
+        if below < waiting.shape[1] and n_waiting[i, below] == beam:
+            least_node = least_score(above, chances[i, below, beam - 1], link)
+        if room.found[i] == k:
+            least_leaf = least_score(above, out_scores[row, 0], link)
+        for slot in range(slot_indptr[node], slot_indptr[node + 1]):
+            child = slots[slot]
+            place = slot + shift
+            s = sums[place // LANES, place % LANES]
+            if s < (least_node if child >= 0 else least_leaf) or child == EMPTY:
+                continue
+            score = above + link_of(s, link)
+            if child >= 0:
+                if len(open_nodes) and not open_nodes[child]:
+                    continue
+                last = n_waiting[i, below]
+                if last == beam:
+                    last -= 1
+                    if not comes_before(score, child, chances[i, below, last], waiting[i, below, last]):
+                        continue
+                else:
+                    n_waiting[i, below] = last + 1
+                while last > 0 and comes_before(score, child, chances[i, below, last - 1], waiting[i, below, last - 1]):
+                    waiting[i, below, last] = waiting[i, below, last - 1]
+                    chances[i, below, last] = chances[i, below, last - 1]
+                    last -= 1
+                waiting[i, below, last], chances[i, below, last] = child, score
+                if n_waiting[i, below] == beam:
+                    least_node = least_score(above, chances[i, below, beam - 1], link)
+            elif len(open_classes) == 0 or open_classes[~child]:
+                room.found[i] = offer(score, np.int32(~child), room.found[i], out_ids[row], out_scores[row])
+                if room.found[i] == k:
+                    least_leaf = least_score(above, out_scores[row, 0], link)
+
+
+@kernel
+def least_score(above: Any, worst: Any, link: int) -> Any:
+    """Return a score below which a child is certainly below the worst that is wanted, whatever rounding does."""
+    gap = above - worst + ROUNDING * (np.float32(1) - worst)
+    if gap < 0:
+        return np.float32(np.inf)
+    # By the logistic no link is above the score itself.
+    return np.float32(1) - np.sqrt(gap) if link == 0 else -gap
 
 
 @kernel
@@ -127,62 +175,25 @@ def beam_rows(
     """Write the best leaves below the ``beam`` best nodes of each level, best first, for rows ``begin`` to ``end``.
 
     ``open_nodes`` and ``open_classes`` are empty, or tell where the walk may go. ``out_known`` tells whether the root
-    knows a feature of the row.
+    knows a feature of the row. Of all nodes that wait the best is opened first, until it is below the leaves that were
+    found. Scores fall along a path, so those of a level are opened best first as well, and what is left unopened of its
+    best few could not have changed the result.
     """
-    n = end - begin
-    width = room.nodes.shape[1]
-    begin_rows(n, room)
-    room.found[:n] = 0
-    nodes, scores, next_nodes, next_scores = room.nodes, room.scores, room.next_nodes, room.next_scores
+    n = min(len(room.found), end - begin)
+    for i in range(n):
+        begin_row(begin + i, i, room)
+    row = begin + n
+    looked = room.looked
     while True:
-        n_touched = gather_rows(n, room, room.touched)
-        if n_touched == 0:
+        n, row = take_next_nodes(n, row, end, room, out_ids, out_scores)
+        if n == 0:
             break
-        room.next_sizes[:n] = 0
-        for t in range(n_touched):
-            node = room.touched[t]
-            pair = room.heads[node]
-            room.heads[node] = -1
-            low_slot, high_slot = tree.slot_indptr[node], tree.slot_indptr[node + 1]
-            while pair >= 0:
-                r = pair // width
-                row = begin + r
-                above = scores[r, pair - r * width]
-                knows = score_children(indices, data, indptr[row], indptr[row + 1], tree, node, room.sums)
-                if node == 0:
-                    out_known[row] = knows
-                for slot in range(low_slot, high_slot):
-                    child = tree.slots[slot]
-                    if child == EMPTY:
-                        continue
-                    place = slot - low_slot
-                    s = room.sums[place // LANES, place % LANES]
-                    if child < 0:
-                        if len(open_classes) == 0 or open_classes[~child]:
-                            room.found[r] = offer_child(
-                                above, s, link, np.int32(~child), room.found[r], out_ids[row], out_scores[row]
-                            )
-                    elif len(open_nodes) == 0 or open_nodes[child]:
-                        room.next_sizes[r] = offer_child(
-                            above, s, link, child, room.next_sizes[r], next_nodes[r], next_scores[r]
-                        )
-                pair = room.chain[pair]
-        for r in range(n):
-            room.sizes[r] = room.next_sizes[r]
-            for b in range(room.sizes[r]):
-                nodes[r, b] = next_nodes[r, b]
-                scores[r, b] = next_scores[r, b]
-    for r in range(n):
-        sort_heap(room.found[r], out_ids[begin + r], out_scores[begin + r])
-
-
-@kernel
-def offer_child(above: Any, s: Any, link: int, child: Any, size: Any, ids: Any, scores: Any) -> Any:
-    """Offer a child to a heap of the best, whose worst is on top; return the heap's new size."""
-    # No link is above the score itself or 0: where this is too little, the link need not be computed.
-    if size == len(ids) and above + min(s, np.float32(0)) < scores[0]:
-        return size
-    return offer(above + link_of(s, link), child, size, ids, scores)
+        look_up(indptr, indices, data, n, tree, looked)
+        add_up(n, tree, looked)
+        for i in range(n):
+            if looked.nodes[i] == 0:
+                out_known[looked.rows[i]] = looked.counts[i] > 0
+        offer_children(n, tree, link, open_nodes, open_classes, room, out_ids, out_scores)
 
 
 @kernel
@@ -240,7 +251,7 @@ def best_rows(
     """
     k = out_ids.shape[1]
     n_nodes = len(tree.slot_indptr) - 1
-    ids, scores = room.queue_ids, room.queue_scores
+    ids, scores, looked = room.queue_ids, room.queue_scores, room.looked
     for row in range(begin, end):
         # In the queue a node stands below 0, so that it comes before a leaf of the same score.
         ids[0], scores[0] = -n_nodes, 0
@@ -254,9 +265,11 @@ def best_rows(
                 found += 1
                 continue
             node = best + n_nodes
-            knows = score_children(indices, data, indptr[row], indptr[row + 1], tree, node, room.sums)
+            looked.rows[0], looked.nodes[0] = row, node
+            look_up(indptr, indices, data, 1, tree, looked)
+            add_up(1, tree, looked)
             if node == 0:
-                out_known[row] = knows
+                out_known[row] = looked.counts[0] > 0
             low_slot = tree.slot_indptr[node]
             for slot in range(low_slot, tree.slot_indptr[node + 1]):
                 child = tree.slots[slot]
@@ -268,7 +281,7 @@ def best_rows(
                 elif len(open_nodes) and not open_nodes[child]:
                     continue
                 place = slot - low_slot
-                score = above + link_of(room.sums[place // LANES, place % LANES], link)
+                score = above + link_of(looked.sums[place // LANES, place % LANES], link)
                 push(score, np.int32(~child if child < 0 else child - n_nodes), size, ids, scores)
                 size += 1
 
@@ -311,74 +324,3 @@ def mean_of_trees(
         shift = max(top, LOWEST) - math.log(n_trees)
         for j in range(size):
             out_scores[begin + r, j] = math.exp(math.log(sums[j]) + shift)
-
-
-@kernel
-def find_open(tree: Any, open_classes: Any, open_nodes: Any) -> None:
-    """Tell which nodes lead to a class that may be ranked."""
-    for node in range(len(open_nodes) - 1, -1, -1):
-        is_open = False
-        for slot in range(tree.slot_indptr[node], tree.slot_indptr[node + 1]):
-            child = tree.slots[slot]
-            if child != EMPTY:
-                is_open |= open_classes[~child] if child < 0 else open_nodes[child]
-        open_nodes[node] = is_open
-
-
-@kernel
-def lay_out_node(
-    features: Any,
-    n_features: int,
-    offsets: Any,
-    kept: Any,
-    n_kept: int,
-    counts: Any,
-    cursor: Any,
-    entry: int,
-    row: int,
-    bucket: int,
-    out: Any,
-) -> Any:
-    """Write what a node knows, its features sorted by their hash; return how many they are.
-
-    ``kept`` has the weights by block: the place of their feature in ``features``, the block, and the 16 numbers. They
-    go to ``out`` from the given entry, row and bucket on. A feature without weights and offset is left out. ``counts``
-    and ``cursor`` have room for a number a feature.
-    """
-    counts[:n_features] = 0
-    for j in range(n_kept):
-        counts[kept.features[j]] += 1
-    n_entries = 0
-    for f in range(n_features):
-        n_entries += counts[f] > 0 or offsets[f] != 0
-    n_buckets = max(1, n_entries)
-    for b in range(n_buckets + 1):
-        out.buckets[bucket + b] = 0
-    for f in range(n_features):
-        if counts[f] > 0 or offsets[f] != 0:
-            out.buckets[bucket + bucket_of(features[f], n_buckets) + 1] += 1
-    for b in range(n_buckets):
-        out.buckets[bucket + b + 1] += out.buckets[bucket + b]
-    for f in range(n_features - 1, -1, -1):
-        if counts[f] > 0 or offsets[f] != 0:
-            # Filled from behind, the end of each bucket becomes its beginning.
-            b = bucket + bucket_of(features[f], n_buckets) + 1
-            out.buckets[b] -= 1
-            cursor[f] = out.buckets[b]
-            e = entry + out.buckets[b]
-            out.features[e], out.offsets[e], out.row_counts[e] = features[f], offsets[f], counts[f]
-    for b in range(n_buckets):
-        out.buckets[bucket + b] = out.buckets[bucket + b + 1]
-    out.buckets[bucket + n_buckets] = n_entries
-    total = 0
-    for i in range(n_entries):
-        counts[i] = total
-        total += out.row_counts[entry + i]
-    for j in range(n_kept):
-        i = cursor[kept.features[j]]
-        q = row + counts[i]
-        counts[i] += 1
-        out.blocks[q] = kept.blocks[j]
-        for lane in range(LANES):
-            out.weights[q, lane] = kept.weights[j, lane]
-    return n_entries

@@ -1,4 +1,4 @@
-"""Sixteen scores in a vector register: the one instruction that walks down trees spend their time in."""
+"""What walks down trees spend their time in: sixteen scores in a vector register, and memory asked for ahead of use."""
 
 from __future__ import annotations
 
@@ -46,3 +46,21 @@ def _add_weights(_typing: Any, weights: Any, row: Any, value: Any, sums: Any, bl
 
 add_weights: Any = intrinsic(_add_weights)
 """``add_weights(weights, row, value, sums, block)``: sums[block] += value · weights[row], sixteen lanes each."""
+
+
+def _ask_for(_typing: Any, array: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        step = LANES if signature.args[0].ndim == 2 else 1
+        at = builder.gep(first, [builder.mul(arguments[1], ir.Constant(_NUMBER, step))])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [builder.bitcast(at, byte), *(ir.Constant(number, flag) for flag in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+ask_for: Any = intrinsic(_ask_for)
+"""``ask_for(array, place)``: bring array[place], a number or a row of sixteen, into the cache; nothing waits for it."""

@@ -2,8 +2,9 @@
 
 A walk gives a node the score of its parent plus the logarithm of a chance, which its own score ``s`` stands for:
 ``−max(0, 1 − s)²`` if its model was trained with the squared hinge loss, ``log 1/(1 + exp(−s))`` if with the logistic.
-*Greedy* follows the best child; *beam* the best few nodes of each level; *best first* opens the best node of all that
-are waiting, until the best that waits are leaves: that is exact, and takes as long as it takes.
+*Greedy* follows the best child; *beam* the best few nodes of each level, opened best first and as long as they may
+change the result; *best first* opens the best node of all that are waiting, until the best that waits are leaves: that
+is exact, and takes as long as it takes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from abound.rank import _descend_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
-from abound.validation import Float32Array, IdArray, Rows, frozen
+from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
 
 LINKS = ("squared_hinge", "logistic")
 """In the order of the kernels' numbers."""
@@ -32,23 +33,31 @@ KEPT = 100
 
 ROWS_A_CALL = 2048
 VALUES_A_CALL = 100_000
-"""One kernel call walks so many rows at most, and about so many non-zeros: rows that share nodes, in milliseconds."""
+"""One kernel call walks so many rows at most, and about so many non-zeros: milliseconds."""
+
+
+class LookedUp(NamedTuple):
+    """What some rows find at a node each: the entries of their features, their values, and the scores of children."""
+
+    rows: IntArray
+    nodes: IntArray
+    entries: IntArray
+    values: Float32Array
+    counts: IntArray
+    sums: Float32Array
 
 
 class Room(NamedTuple):
-    """What the walks work in."""
+    """What the walks work in: for some rows the best nodes of each level, and how many of these are open."""
 
-    nodes: IdArray
-    scores: Float32Array
-    sizes: IdArray
-    next_nodes: IdArray
-    next_scores: Float32Array
-    next_sizes: IdArray
+    looked: LookedUp
+    waiting: IdArray
+    chances: Float32Array
+    n_waiting: IdArray
+    n_opened: IdArray
+    level: IntArray
+    above: Float32Array
     found: IdArray
-    touched: IdArray
-    chain: IdArray
-    heads: IdArray
-    sums: Float32Array
     queue_ids: IdArray
     queue_scores: Float32Array
 
@@ -107,12 +116,12 @@ def descend(
     known = np.zeros(n, dtype=np.bool_)
     if k == 0 or n == 0:
         return Descent(Ranking(ids, scores), known)
-    alone = len(trees) == 1 and len(np.unique(trees[0].leaf_classes)) == len(trees[0].leaf_classes)
+    alone = len(trees) == 1 and _is_once(trees[0].leaf_classes, n_classes)
     kept = k if alone else min(KEPT, max(len(tree.leaf_classes) for tree in trees))
     gates = [_gates(tree, allowed) for tree in trees]
     take = kernels.beam_rows if walk == "beam" else kernels.best_rows
     parts = _parts(rows)
-    longest = max(end - begin for begin, end in parts)
+    longest = int(np.diff(rows.indptr).max())
     spare: list[tuple[list[Room], Any]] = []
 
     def walk_part(part: tuple[int, int]) -> int:
@@ -138,6 +147,13 @@ def descend(
     return Descent(Ranking(ids, scores), known)
 
 
+def _is_once(classes: IdArray, n_classes: int) -> bool:
+    """Whether no class is there twice."""
+    is_there = np.zeros(n_classes, dtype=np.bool_)
+    is_there[classes] = True
+    return int(np.count_nonzero(is_there)) == len(classes)
+
+
 def _gates(
     tree: TreeWeights, allowed: npt.NDArray[np.bool_] | None
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -148,33 +164,50 @@ def _gates(
 
 
 def _parts(rows: Rows) -> list[tuple[int, int]]:
-    """Cut the rows so that rows that share nodes are walked together and no kernel call is long."""
+    """Cut the rows so that no kernel call is long."""
     n = rows.n_rows
     cost = (rows.indptr - rows.indptr[0]) / VALUES_A_CALL + np.arange(n + 1) / ROWS_A_CALL
     return spans(cost, int(cost[-1]) + 1)
 
 
-def _rooms(trees: Sequence[TreeWeights], n_rows: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
+def _rooms(trees: Sequence[TreeWeights], n_values: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
     scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32), np.empty(k)
-    return [_room(tree, n_rows, beam if walk == "beam" else 0) for tree in trees], scratch
+    return [room_for(tree, n_values, beam if walk == "beam" else 0) for tree in trees], scratch
 
 
-def _room(tree: TreeWeights, n_rows: int, beam: int) -> Room:
-    """Room for walks of so many rows; a beam of 0 is a walk that opens the best first, row by row."""
-    n = n_rows if beam else 0
+def room_for(tree: TreeWeights, n_values: int, beam: int) -> Room:
+    """Make room for walks down a tree.
+
+    Parameters
+    ----------
+    tree : TreeWeights
+        The tree.
+    n_values : int
+        Values of the longest row.
+    beam : int
+        Nodes of a level that are followed; 0 for a walk that opens the best of all first.
+
+    Returns
+    -------
+    Room
+        For several rows at a time, or for one without a beam.
+    """
+    n = kernels.TOGETHER if beam else 1
     beam = min(beam, tree.n_nodes)
 
     def ids(*shape: int) -> IdArray:
         return np.empty(shape, dtype=np.int32)
 
+    def places(*shape: int) -> IntArray:
+        return np.empty(shape, dtype=np.int64)
+
     def numbers(*shape: int) -> Float32Array:
         return np.empty(shape, dtype=np.float32)
 
-    queue = 0 if beam else len(tree.slots) + 1
+    sums = numbers(n * tree.most_blocks, LANES)
+    looked = LookedUp(places(n), places(n), places(n, n_values), numbers(n, n_values), places(n), sums)
+    queue, levels = 0 if beam else len(tree.slots) + 1, tree.n_levels
     return Room(
-        *(ids(n, beam), numbers(n, beam), ids(n)),
-        *(ids(n, beam), numbers(n, beam), ids(n)),
-        *(ids(n), ids(min(n * beam, tree.n_nodes)), ids(n * beam), np.full(tree.n_nodes, -1, dtype=np.int32)),
-        numbers(tree.most_blocks, LANES),
-        *(ids(queue), numbers(queue)),
+        *(looked, ids(n, levels, beam), numbers(n, levels, beam), ids(n, levels), ids(n, levels)),
+        *(places(n), numbers(n), ids(n), ids(queue), numbers(queue)),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from abound.rank import _descend_kernels as kernels
+from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
@@ -51,6 +52,11 @@ class TreeWeights(NamedTuple):
     def most_blocks(self) -> int:
         """Blocks of the widest node."""
         return int(np.diff(self.slot_indptr).max()) // LANES
+
+    @property
+    def n_levels(self) -> int:
+        """Nodes on the longest way down."""
+        return int(kernels.count_levels(self, np.ones(self.n_nodes, dtype=np.int32)))
 
     @property
     def leaf_classes(self) -> IdArray:
@@ -114,44 +120,80 @@ class NodeEntries(NamedTuple):
     buckets: IdArray
 
 
-def join_entries(
-    slot_indptr: npt.NDArray[Any], slots: npt.NDArray[Any], parts: list[NodeEntries], room: Float32Array
-) -> TreeWeights:
-    """Put the entries of all nodes one after another.
+class Growable(Protocol):
+    """An array that grows at its end."""
+
+    def append(self, piece: npt.NDArray[Any]) -> None:
+        """Write a piece behind the others."""
+        ...
+
+    def mapped(self) -> npt.NDArray[Any]:
+        """Return the whole."""
+        ...
+
+
+class Entries:
+    """What the nodes of a tree know, taken over part by part, so that it is in memory once.
 
     Parameters
     ----------
-    slot_indptr, slots : arrays
-        As in `TreeWeights`.
-    parts : list of NodeEntries
-        In the order of the nodes; emptied on the way, so that memory is needed once.
-    room : float32 array of shape (n_rows, 16)
-        Where the weights go.
-
-    Returns
-    -------
-    TreeWeights
-        Owns ``room``.
+    make : callable
+        Makes an empty array of a type, and of a width if it has two dimensions: in memory or in a file.
     """
-    entry_indptr = _joined_pointers([part.entry_indptr for part in parts])
-    row_indptr = _joined_pointers([part.row_indptr for part in parts])
-    bucket_indptr = _joined_pointers([part.bucket_indptr for part in parts])
-    features = frozen(np.concatenate([part.features for part in parts]), np.int32)
-    offsets = frozen(np.concatenate([part.offsets for part in parts]), np.float32)
-    blocks = frozen(np.concatenate([part.blocks for part in parts]), np.int32)
-    buckets = frozen(np.concatenate([part.buckets for part in parts]), np.int32)
-    begin = 0
-    while parts:
-        weights = parts.pop(0).weights
-        room[begin : begin + len(weights)] = weights
-        begin += len(weights)
-    return TreeWeights(
-        *(frozen(slot_indptr, np.int64), frozen(slots, np.int32), entry_indptr, features, offsets),
-        *(row_indptr, blocks, frozen(room, np.float32), bucket_indptr, buckets),
-    )
+
+    def __init__(self, make: Callable[..., Growable]) -> None:
+        self._n_entries: list[IntArray] = []
+        self._n_buckets: list[IntArray] = []
+        self._features, self._offsets = make(np.int32), make(np.float32)
+        self._n_rows, self._blocks = make(np.int32), make(np.int32)
+        self._weights, self._buckets = make(np.float32, LANES), make(np.int32)
+
+    def append(self, part: NodeEntries) -> None:
+        """Take over the next nodes.
+
+        Parameters
+        ----------
+        part : NodeEntries
+            What they know.
+        """
+        self._n_entries.append(np.diff(part.entry_indptr))
+        self._n_buckets.append(np.diff(part.bucket_indptr))
+        self._n_rows.append(np.diff(part.row_indptr))
+        self._features.append(part.features)
+        self._offsets.append(part.offsets)
+        self._blocks.append(part.blocks)
+        self._weights.append(part.weights)
+        self._buckets.append(part.buckets)
+
+    def tree(self, slot_indptr: npt.NDArray[Any], slots: npt.NDArray[Any]) -> TreeWeights:
+        """Return the tree; nothing can be appended any more.
+
+        Parameters
+        ----------
+        slot_indptr, slots : arrays
+            As in `TreeWeights`.
+
+        Returns
+        -------
+        TreeWeights
+            Of all nodes.
+        """
+        return TreeWeights(
+            frozen(slot_indptr, np.int64),
+            frozen(slots, np.int32),
+            _running(np.concatenate(self._n_entries)),
+            frozen(self._features.mapped(), np.int32),
+            frozen(self._offsets.mapped(), np.float32),
+            _running(self._n_rows.mapped()),
+            frozen(self._blocks.mapped(), np.int32),
+            frozen(self._weights.mapped(), np.float32),
+            _running(np.concatenate(self._n_buckets)),
+            frozen(self._buckets.mapped(), np.int32),
+        )
 
 
-def _joined_pointers(parts: list[IntArray]) -> IntArray:
-    lengths = np.concatenate([np.diff(part) for part in parts])
-    pointers: IntArray = frozen(np.concatenate(([0], np.cumsum(lengths))), np.int64)
-    return pointers
+def _running(lengths: npt.NDArray[Any]) -> IntArray:
+    pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=pointers[1:])
+    running: IntArray = frozen(pointers, np.int64)
+    return running
