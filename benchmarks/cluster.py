@@ -34,7 +34,7 @@ from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES, Block, solve_background
 from abound.learn.one_vs_rest import Problem, Settings, positives_of, solve_block
-from abound.learn.recursive_leaves import short_tree
+from abound.learn.recursive_shape import short_tree
 from abound.read.datasets import load_dataset
 from abound.validation import as_rows, check_labels, make_generator
 from generated import documents

@@ -20,7 +20,7 @@ from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, positives_of
 from abound.learn.recursive_graph import RecursiveGraph, class_graph
-from abound.learn.recursive_leaves import short_tree
+from abound.learn.recursive_shape import short_tree
 from abound.learn.recursive_tree import RecursiveTree
 from abound.learn.row_views import add_constant
 from abound.read.taxonomy import Taxonomy
