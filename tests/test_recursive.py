@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive_linear as naive
 import naive_recursive
 from abound import LinearClassifier, RecursiveClassifier, Taxonomy
-from abound.distribute import workers
+from abound.distribute import Spare, workers
 from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
@@ -68,7 +68,7 @@ def test_inner_nodes_are_the_mean_of_their_neighbours(root_is_zero: bool, on_dis
     rows = solver_rows(as_rows(matrix), np.ones(matrix.shape[0], np.float32), rng)
     full = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features)).toarray()
     base = np.float32(not root_is_zero) * rng.normal(size=rows.n_features).astype(np.float32)
-    nodes = InnerNodes(tree, rows, frozen(base, np.float32), on_disk)
+    nodes = InnerNodes(tree, rows, frozen(base, np.float32), Spare(), on_disk)
     path, wanted = Path(rows, tree.parent), np.repeat(base[None].astype(np.float64), tree.n_inner, axis=0)
     for _ in range(data.draw(st.integers(1, 4))):
         vectors, dense = random_leaves(rng, tree, rows.n_rows, on_disk=on_disk)

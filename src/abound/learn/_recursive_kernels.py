@@ -25,27 +25,26 @@ def next_shares(
 ) -> None:
     """Write a move of all inner nodes by what each has of its parent's weights, now and after earlier moves.
 
-    ``known[n, u, v]`` is how much of its parent's weights after move v a node has after move u; ``found`` has one move
-    more. With the leaves where they are, the minimum of ``Σ ½ ω_n ‖w_n − w_π‖²`` makes each node ``share · parent +
-    rest`` (one walk up the tree), and the rest holds ``pulls[n, v] / total[n]`` of the node's own weights after move v.
+    ``known[n, u(u + 1)/2 + v]`` is how much of its parent's weights after move v a node has after move u, and
+    ``found[n, v]`` the same of the next move. With the leaves where they are, the minimum of ``Σ ½ ω_n ‖w_n − w_π‖²``
+    makes each node ``share · parent + rest`` (one walk up the tree), and the rest holds ``pulls[n, v] / total[n]`` of
+    the node's own weights after move v.
     """
-    n_moves = known.shape[1]
+    n_moves = pulls.shape[1]
+    last = n_moves * (n_moves - 1) // 2
     pulls[:] = 0
     for n in range(len(parent) - 1, -1, -1):
         pulls[n, n_moves - 1] += held[n]
         for u in range(n_moves):
-            for v in range(n_moves):
-                found[n, u, v] = known[n, u, v]
-            found[n, u, n_moves] = 0
             rest = 0.0
             for v in range(u, n_moves):
-                rest += pulls[n, v] * known[n, v, u]
+                rest += pulls[n, v] * known[n, v * (v + 1) // 2 + u]
             rest /= total[n]
             if n:
                 pulls[parent[n], u] += stiffness[n] * rest
-            found[n, n_moves, u] = (1 - stretch) * known[n, n_moves - 1, u] + stretch * rest
-        found[n, n_moves, n_moves - 1] -= (1 - stretch) * share[n]
-        found[n, n_moves, n_moves] = share[n]
+            found[n, u] = (1 - stretch) * known[n, last + u] + stretch * rest
+        found[n, n_moves - 1] -= (1 - stretch) * share[n]
+        found[n, n_moves] = share[n]
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 With the leaves where they are, the equations (4) of all inner nodes are solved by one walk up the tree. They make a
 node ``share · parent + rest``, and the rest is made of the support vectors of the leaves below the node, and of its own
-weights before. So after move u, ``w_n = y_n + Σ_{v ≤ u} shares[n, u, v] · w_π`` with the parent as it was after each
+weights before. So after move u, ``w_n = y_n + Σ_{v ≤ u} shares[n, v] · w_π`` with the parent as it was after each
 move v, and ``y_n`` is a sparse vector over rows. Weights by feature are made of it along the path from the root when
 somebody needs them: memory follows the support vectors, and not nodes × features. The vectors of earlier moves are
 needed too; there are as many moves as rounds, less one.
@@ -31,14 +31,22 @@ NODES_A_TASK = 64
 """Inner nodes whose lengths a thread measures in one go: it makes the weights of those above the first one anew."""
 
 
+class Step(NamedTuple):
+    """Where a move has brought the inner nodes."""
+
+    vectors: RowVectors
+    """``y`` of each node."""
+    shares: Float64Array
+    """What each node has of its parent's weights at the start and after each move up to this one."""
+
+
 class Inner(NamedTuple):
     """The inner nodes in a round."""
 
     base: Float32Array
     """Where all of them were before the first move."""
     steps: tuple[Any, ...]
-    """``y`` of each move, by node: `RowVectors`, or what opens them in another process."""
-    shares: Float64Array
+    """Of each move: `Step`, or what opens it in another process."""
     moved: Float64Array
     """How far each has moved since the last round, squared."""
 
@@ -46,7 +54,7 @@ class Inner(NamedTuple):
 class Move(NamedTuple):
     """What a move of all inner nodes comes to."""
 
-    step: RowVectors
+    vectors: RowVectors
     moved: Float64Array
     objective: float
     """``Σ ½ ω_n ‖w_n − w_π‖²`` over the inner nodes."""
@@ -69,7 +77,7 @@ class Path:
         self._nodes: list[int] = []
         self._rooms: list[Float32Array] = []
         self._inner: Inner | None = None
-        self._steps: list[RowVectors] = []
+        self._steps: list[Step] = []
 
     def weights(self, node: int, inner: Inner) -> Float32Array:
         """Return the weights of an inner node.
@@ -119,7 +127,7 @@ class Path:
 
     def _begin(self, inner: Inner) -> None:
         self._inner, self._nodes = inner, []
-        self._steps = [step if isinstance(step, RowVectors) else step.open() for step in inner.steps]
+        self._steps = [step if isinstance(step, Step) else step.open() for step in inner.steps]
         self._rooms = [np.zeros((len(inner.steps), self._rows.n_features), dtype=np.float32)]
 
     def _step_down(self, node: int, inner: Inner) -> None:
@@ -128,11 +136,11 @@ class Path:
         if depth == len(self._rooms):
             self._rooms.append(np.empty_like(self._rooms[0]))
         for number, step in enumerate(self._steps):
-            kernels.mix(inner.shares[node, number + 1], inner.base, self._rooms[depth - 1], number + 1, self._sums)
-            own, values = step.of(node)
+            kernels.mix(step.shares[node], inner.base, self._rooms[depth - 1], number + 1, self._sums)
+            own, values = step.vectors.of(node)
             for begin, end in spans_to_read(rows, len(own)):
                 kernels.add_vector(rows.indptr, rows.indices, rows.data, own, values, begin, end, self._sums)
-            step.let_go(node, node + 1)
+            step.vectors.let_go(node, node + 1)
             self._rooms[depth][number] = self._sums
 
 
@@ -156,11 +164,15 @@ class InnerNodes:
         The rows.
     base : float32 array of shape (n_features,)
         Where all nodes start; 0 if the root is fixed there.
+    paths : Spare of Path
+        Room to make weights in.
     on_disk : bool
         Whether vectors go to temporary files.
     """
 
-    def __init__(self, tree: ShortTree, rows: SolverRows, base: Float32Array, on_disk: bool) -> None:
+    def __init__(
+        self, tree: ShortTree, rows: SolverRows, base: Float32Array, paths: Spare[Path], on_disk: bool
+    ) -> None:
         self._tree, self._rows, self._on_disk = tree, rows, on_disk
         self._held = np.bincount(tree.leaf_parent, tree.leaf_stiffness, minlength=tree.n_inner)
         self._total, self._share = self._held + tree.stiffness, np.zeros(tree.n_inner)
@@ -175,8 +187,9 @@ class InnerNodes:
             self._children[tree.parent[n]].append(n)
         self._depth = tree.depth
         self._rooms: Spare[_Room] = Spare()
-        self._paths: Spare[Path] = Spare()
-        self.inner = Inner(base, (), frozen(np.ones((tree.n_inner, 1, 1)), np.float64), np.zeros(tree.n_inner))
+        self._paths = paths
+        self._known = np.ones((tree.n_inner, 1))
+        self.inner = Inner(base, (), np.zeros(tree.n_inner))
         self.objective = 0.5 * float(np.square(base, dtype=np.float64).sum())
 
     def find_move(self, leaves: RowVectors, pool: Workers) -> Move:
@@ -195,11 +208,10 @@ class InnerNodes:
             Not yet made.
         """
         pulls, shares = self._next_shares()
-        step = self._walk_up(leaves, pulls, pool)
-        after = Inner(self.inner.base, (*self.inner.steps, step), shares, self.inner.moved)
-        moved, lengths = self._measure(after, pool)
+        vectors = self._walk_up(leaves, pulls, pool)
+        moved, lengths = self._measure(self._after(Step(vectors, shares)), pool)
         finite = np.isfinite(self._tree.stiffness)
-        return Move(step, moved, 0.5 * float((self._tree.stiffness[finite] * lengths[finite]).sum()))
+        return Move(vectors, moved, 0.5 * float((self._tree.stiffness[finite] * lengths[finite]).sum()))
 
     def make(self, move: Move) -> None:
         """Make a move.
@@ -209,16 +221,19 @@ class InnerNodes:
         move : Move
             The one that was found last.
         """
-        steps = (*self.inner.steps, move.step)
-        self.inner = Inner(self.inner.base, steps, self._next_shares()[1], frozen(move.moved, np.float64))
+        shares = self._next_shares()[1]
+        self.inner = self._after(Step(move.vectors, shares))._replace(moved=frozen(move.moved, np.float64))
+        self._known = np.hstack((self._known, shares))
         self.objective = move.objective
 
+    def _after(self, step: Step) -> Inner:
+        return self.inner._replace(steps=(*self.inner.steps, step))
+
     def _next_shares(self) -> tuple[Float64Array, Float64Array]:
-        tree, known = self._tree, self.inner.shares
-        n_moves = known.shape[1]
-        pulls, found = np.empty((tree.n_inner, n_moves)), np.empty((tree.n_inner, n_moves + 1, n_moves + 1))
+        tree, n_moves = self._tree, len(self.inner.steps) + 1
+        pulls, found = np.empty((tree.n_inner, n_moves)), np.empty((tree.n_inner, n_moves + 1))
         kernels.next_shares(
-            *(tree.parent, tree.stiffness, self._held, self._total, self._share, STRETCH, known, pulls, found)
+            *(tree.parent, tree.stiffness, self._held, self._total, self._share, STRETCH, self._known, pulls, found)
         )
         return pulls, frozen(found, np.float64)
 
@@ -249,7 +264,7 @@ class InnerNodes:
         """Entries that are added up for a node, and one for the work that each takes."""
         first, last = self._first[n], self._first[n + 1]
         children = place[self._children[n]]
-        own = sum(int(step.ends[n] - step.begins[n]) for step in self.inner.steps)
+        own = sum(int(step.vectors.ends[n] - step.vectors.begins[n]) for step in self.inner.steps)
         return (
             int((leaves.ends[first:last] - leaves.begins[first:last]).sum())
             + int((below.ends[children] - below.begins[children]).sum())
@@ -279,10 +294,10 @@ class InnerNodes:
             add(below, int(place[child]), stiffness[child] / total, room.rest)
             below.let_go(int(place[child]), int(place[child]) + 1)
         for number, step in enumerate(self.inner.steps, start=1):
-            add(step, n, pulls[number] / total, room.rest)
-        if self.inner.steps:
-            add(self.inner.steps[-1], n, 1 - STRETCH, room.own)
-            self.inner.steps[-1].let_go(n, n + 1)
+            add(step.vectors, n, pulls[number] / total, room.rest)
+            if number == len(self.inner.steps):
+                add(step.vectors, n, 1 - STRETCH, room.own)
+            step.vectors.let_go(n, n + 1)
         rows, rests, values = np.empty(count, np.int32), np.empty(count, np.float32), np.empty(count, np.float32)
         touched = np.sort(room.touched[:count])
         kept = kernels.collect(touched, STRETCH, room.seen, room.rest, room.own, rows, rests, values)

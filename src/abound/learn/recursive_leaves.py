@@ -42,46 +42,6 @@ class Leaf(NamedTuple):
     """(w − w_π)·w_π, for the parent it was solved with."""
 
 
-class Parents:
-    """Where a thread makes the weights of the inner nodes above a block of leaves.
-
-    Parameters
-    ----------
-    rows : SolverRows
-        The rows.
-    tree : ShortTree
-        The nodes.
-    """
-
-    def __init__(self, rows: SolverRows, tree: ShortTree) -> None:
-        self.path = Path(rows, tree.parent)
-        self.weights = np.zeros((LANES, rows.n_features), dtype=np.float32)
-
-    def load(self, parents: IdArray, inner: Inner) -> IntArray:
-        """Make the weights of some inner nodes.
-
-        Parameters
-        ----------
-        parents : int32 array
-            Up to sixteen nodes, equal ones together.
-        inner : Inner
-            The nodes as they are now.
-
-        Returns
-        -------
-        int64 array of shape (16,)
-            The row of ``weights`` that each is in.
-        """
-        which = np.zeros(LANES, dtype=np.int64)
-        # Before the first move all of them are in one place.
-        own = parents if inner.steps else np.zeros_like(parents)
-        changes = np.concatenate(([True], own[1:] != own[:-1]))
-        which[: len(own)] = np.cumsum(changes) - 1
-        for row, node in enumerate(own[changes].tolist()):
-            self.weights[row] = self.path.weights(node, inner)
-        return which
-
-
 class LeafBlock(NamedTuple):
     """Up to sixteen leaves to be solved together."""
 
@@ -129,7 +89,8 @@ class LeafSolver:
     settings: Settings
     blocks: Spare[Block] = field(default_factory=Spare)
     origins: Spare[Float32Array] = field(default_factory=Spare)
-    parents: Spare[Parents] = field(default_factory=Spare)
+    parents: Spare[Float32Array] = field(default_factory=Spare)
+    paths: Spare[Path] = field(default_factory=Spare)
 
     def solve(self, part: LeafBlock, inner: Inner) -> list[Leaf]:
         """Solve a block of leaves around their parents.
@@ -212,9 +173,8 @@ class LeafSolver:
         rows = self.rows
         block = self.blocks.take(Block, rows)
         origin = self.origins.take(lane_array, rows.n_features)
-        parents = self.parents.take(Parents, rows, self.tree)
-        which = parents.load(self.tree.leaf_parent[classes], inner)
-        kernels.fill_lanes(parents.weights, which, origin, block.weights)
+        parents = self.parents.take(np.zeros, (LANES, rows.n_features), np.float32)
+        kernels.fill_lanes(parents, self._load_parents(classes, inner, parents), origin, block.weights)
         self.parents.give(parents)
         block.duals[:] = 0
         block.targets[:] = -1
@@ -229,6 +189,21 @@ class LeafSolver:
         if used:
             self._add_rows(block, np.unique(np.concatenate(used)))
         return block, origin
+
+    def _load_parents(self, classes: npt.NDArray[np.int64], inner: Inner, parents: Float32Array) -> IntArray:
+        """Make the weights of the nodes above some leaves, those of a node once, and tell where each leaf has them."""
+        above, which = self.tree.leaf_parent[classes], np.zeros(LANES, dtype=np.int64)
+        if not inner.steps:
+            # Before the first move all nodes are in one place.
+            parents[0] = inner.base
+            return which
+        changes = np.concatenate(([True], above[1:] != above[:-1]))
+        which[: len(above)] = np.cumsum(changes) - 1
+        path = self.paths.take(Path, self.rows, self.tree.parent)
+        for row, node in enumerate(above[changes].tolist()):
+            parents[row] = path.weights(node, inner)
+        self.paths.give(path)
+        return which
 
     def give(self, block: Block, origin: Float32Array) -> None:
         """Give back what `load` gave.

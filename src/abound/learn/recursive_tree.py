@@ -73,7 +73,7 @@ class RecursiveTree:
         costs = Costs(*(frozen(cost * weights / tree.leaf_stiffness, np.float32) for weights in class_weights))
         self.solver = LeafSolver(tree, rows, positives, costs, settings)
         self.order = np.argsort(tree.leaf_parent, kind="stable")
-        self.nodes = InnerNodes(tree, rows, self._start(cost, class_weights), on_disk)
+        self.nodes = InnerNodes(tree, rows, self._start(cost, class_weights), self.solver.paths, on_disk)
         self.leaves: Leaves | None = None
 
     def _start(self, cost: float, class_weights: Costs) -> Float32Array:
@@ -105,7 +105,8 @@ class RecursiveTree:
         Yields
         ------
         dict
-            ``round``, ``objective``, ``seconds``, ``support_vectors``.
+            ``round``, ``objective``, ``seconds``, ``support_vectors`` of the leaves, and ``inner_entries``, the length
+            of the vectors of the inner nodes.
         """
         last, shared = np.inf, pool.share(self.solver)
         sent: list[Any] = []
@@ -122,6 +123,7 @@ class RecursiveTree:
                 "objective": objective,
                 "seconds": time.perf_counter() - began,
                 "support_vectors": float(len(self.leaves.vectors.rows)),
+                "inner_entries": float(sum(len(step.vectors.rows) for step in self.nodes.inner.steps[-1:])),
             }
             if last - objective < round_tol * last:
                 return
@@ -130,11 +132,13 @@ class RecursiveTree:
     def _move_inner(self, leaves: RowVectors, pool: Workers, threads: Workers) -> None:
         def find() -> tuple[tuple[Any, ...], Float64Array, float]:
             # Without names, which a checkpoint would have to know.
-            step, moved, objective = self.nodes.find_move(leaves, threads)
-            return tuple(step), moved, objective
+            vectors, moved, objective = self.nodes.find_move(leaves, threads)
+            return tuple(vectors), moved, objective
 
-        step, moved, objective = once(pool, find)
-        self.nodes.make(Move(RowVectors(*step), moved, objective))
+        vectors, moved, objective = once(pool, find)
+        given = RowVectors(*vectors)
+        # What comes from a checkpoint is in memory.
+        self.nodes.make(Move(given.to_disk() if self.on_disk else given, moved, objective))
 
     def _solve_leaves(self, pool: Workers, shared: Any, sent: list[Any]) -> Leaves:
         firsts = range(0, len(self.order), LANES)

@@ -10,7 +10,7 @@ import numpy as np
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import VALUES_A_CALL
 from abound.learn.row_views import ENTRIES_A_ROW
-from abound.scratch import Spill, let_go
+from abound.scratch import Spill, is_mapped, let_go
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
 
@@ -36,6 +36,21 @@ class RowVectors(NamedTuple):
             Views.
         """
         return self.rows[self.begins[i] : self.ends[i]], self.values[self.begins[i] : self.ends[i]]
+
+    def to_disk(self) -> RowVectors:
+        """Return the same vectors in temporary files.
+
+        Returns
+        -------
+        RowVectors
+            These ones if they are in files already.
+        """
+        if is_mapped(self.values):
+            return self
+        rows, values = Spill(np.int32), Spill(np.float32)
+        rows.append(self.rows)
+        values.append(self.values)
+        return self._replace(rows=frozen(rows.mapped(), np.int32), values=frozen(values.mapped(), np.float32))
 
     def let_go(self, first: int, last: int) -> None:
         """Let vectors that are in a file leave memory.
