@@ -13,9 +13,11 @@ from sklearn.base import clone
 
 from abound import RecursiveClassifier, Taxonomy
 from abound.learn import recursive
-from abound.learn.recursive_vectors import Pile, spans_to_read
+from abound.learn.linear_rows import solver_rows
+from abound.learn.recursive_vectors import Pile, add_vector, shortened, spans_to_read
 from abound.read import open_rows, write_rows
 from abound.scratch import is_mapped
+from abound.validation import as_rows
 from cluster_data import TREE, assert_same_model, make_rows
 from tree_data import small_problems
 
@@ -144,10 +146,24 @@ def test_vectors_come_back_as_they_were_piled(on_disk: bool) -> None:
     assert not len(Pile(on_disk).whole().rows)
 
 
-def test_lists_of_rows_are_cut_for_the_window() -> None:
-    from abound.learn.linear_rows import solver_rows
-    from abound.validation import as_rows
+@pytest.mark.parametrize("n_rows", [1, 40])
+def test_sums_of_many_rows_are_kept_by_features(n_rows: int) -> None:
+    """By rows or by features, whichever is not much longer; the vectors are the same."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n_rows, 3)).astype(np.float32) + 1
+    rows = solver_rows(as_rows(X), np.ones(n_rows, np.float32), rng)
+    own, values = np.arange(n_rows, dtype=np.int32), rng.random((2, n_rows)).astype(np.float32)
+    found, short = shortened(rows, own, *values)
+    assert found.tolist() == ([0] if n_rows == 1 else [40, 41, 42])
+    for one, other in zip(values, short, strict=True):
+        sums, again = np.zeros((2, 3))
+        add_vector(rows, own, one, sums)
+        add_vector(rows, found, other, again)
+        np.testing.assert_allclose(sums, again, rtol=1e-6)
+    assert shortened(rows, found, *short)[0] is found
 
+
+def test_lists_of_rows_are_cut_for_the_window() -> None:
     X = sp.csr_array(np.ones((9, 2), dtype=np.float32))
     rows = solver_rows(as_rows(X), np.ones(9, np.float32), np.random.default_rng(0))
     assert list(spans_to_read(rows, 9)) == [(0, 9)]

@@ -93,11 +93,15 @@ def mix(shares: Any, base: Any, above: Any, n_moves: int, out: Any) -> None:
 
 @kernel
 def add_vector(indptr: Any, indices: Any, data: Any, rows: Any, values: Any, begin: int, end: int, out: Any) -> None:
-    """Add ``Σ_j values[j] x_{rows[j]}`` over the places ``begin`` to ``end``."""
+    """Add ``Σ_j values[j] x_{rows[j]}`` over the places ``begin`` to ``end``; behind the rows come the features."""
+    n_rows = len(indptr) - 1
     for j in range(begin, end):
         i, value = rows[j], np.float64(values[j])
-        for p in range(indptr[i], indptr[i + 1]):
-            out[indices[p]] += value * data[p]
+        if i >= n_rows:
+            out[i - n_rows] += value
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += value * data[p]
 
 
 @kernel

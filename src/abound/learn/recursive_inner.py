@@ -3,9 +3,9 @@
 With the leaves where they are, the equations (4) of all inner nodes are solved by one walk up the tree. They make a
 node ``share · parent + rest``, and the rest is made of the support vectors of the leaves below the node, and of its own
 weights before. So after move u, ``w_n = y_n + Σ_{v ≤ u} shares[n, v] · w_π`` with the parent as it was after each
-move v, and ``y_n`` is a sparse vector over rows. Weights by feature are made of it along the path from the root when
-somebody needs them: memory follows the support vectors, and not nodes × features. The vectors of earlier moves are
-needed too; there are as many moves as rounds, less one.
+move v, and ``y_n`` is a sparse vector over rows, or over features where that is shorter. Weights are made of it along
+the path from the root when somebody needs them: memory follows the support vectors, and not nodes × features. The
+vectors of earlier moves are needed too; there are as many moves as rounds, less one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from abound.distribute import Spare, Workers, spans
 from abound.learn import _recursive_kernels as kernels
 from abound.learn.linear_rows import SolverRows
 from abound.learn.recursive_shape import ShortTree
-from abound.learn.recursive_vectors import Pile, RowVectors, spans_to_read
+from abound.learn.recursive_vectors import Pile, RowVectors, add_vector, shortened
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
 STRETCH = 1.9
@@ -132,14 +132,12 @@ class Path:
 
     def _step_down(self, node: int, inner: Inner) -> None:
         self._nodes.append(node)
-        depth, rows = len(self._nodes), self._rows
+        depth = len(self._nodes)
         if depth == len(self._rooms):
             self._rooms.append(np.empty_like(self._rooms[0]))
         for number, step in enumerate(self._steps):
             kernels.mix(step.shares[node], inner.base, self._rooms[depth - 1], number + 1, self._sums)
-            own, values = step.vectors.of(node)
-            for begin, end in spans_to_read(rows, len(own)):
-                kernels.add_vector(rows.indptr, rows.indices, rows.data, own, values, begin, end, self._sums)
+            add_vector(self._rows, *step.vectors.of(node), self._sums)
             step.vectors.let_go(node, node + 1)
             self._rooms[depth][number] = self._sums
 
@@ -151,6 +149,10 @@ class _Room(NamedTuple):
     touched: Any
     rest: Float64Array
     own: Float64Array
+
+
+def _make_room(n: int) -> _Room:
+    return _Room(np.zeros(n, np.bool_), np.empty(n, np.int32), np.zeros(n), np.zeros(n))
 
 
 class InnerNodes:
@@ -275,10 +277,8 @@ class InnerNodes:
         self, n: int, leaves: RowVectors, below: RowVectors, place: IntArray, pulls: Float64Array
     ) -> tuple[IdArray, Float32Array, Float32Array]:
         """What a node is beside its share of its parent: in the minimum, and after the move."""
-        n_rows, stiffness, total = self._rows.n_rows, self._tree.stiffness, self._total[n]
-        room = self._rooms.take(
-            lambda: _Room(np.zeros(n_rows, np.bool_), np.empty(n_rows, np.int32), np.zeros(n_rows), np.zeros(n_rows))
-        )
+        stiffness, total = self._tree.stiffness, self._total[n]
+        room = self._rooms.take(_make_room, self._rows.n_rows + self._rows.n_features)
         count = 0
 
         def add(vectors: RowVectors, i: int, weight: float, sums: Float64Array) -> None:
@@ -302,7 +302,8 @@ class InnerNodes:
         touched = np.sort(room.touched[:count])
         kept = kernels.collect(touched, STRETCH, room.seen, room.rest, room.own, rows, rests, values)
         self._rooms.give(room)
-        return rows[:kept], rests[:kept], values[:kept]
+        found, (rest, own) = shortened(self._rows, rows[:kept], rests[:kept], values[:kept])
+        return found, rest, own
 
     def _measure(self, inner: Inner, pool: Workers) -> tuple[Float64Array, Float64Array]:
         """How far the nodes have moved, squared, and how far they are from their parents."""

@@ -58,12 +58,12 @@ def tree_needs(
     depth = int(tree.depth.max()) + 2
     parts = {
         "the duals of the rows": (110 * n_workers + 120) * n + 40 * n_labels,
-        "the weights of blocks of classes": 4 * LANES * (3 * n_workers + 2) * n_features,
+        "the weights of blocks of classes": (4 * LANES * (3 * n_workers + 2) + 48 * n_workers) * n_features,
         "the weights of the nodes above them": 4 * n_workers * (depth * n_moves + 2) * n_features,
         "what nodes have of their parents": 8 * tree.n_inner * (n_moves + 1) * (n_moves + 2),
         "the medians of some classes": 4 * 4 * SAMPLED_CLASSES * n_features,
     }
-    vectors = 8 * n * (3 * n_classes + (n_moves + 2) * tree.n_inner)
+    vectors = 8 * (3 * n * n_classes + min(2 * n, n_features) * (n_moves + 2) * tree.n_inner)
     edges = BYTES_AN_EDGE * n_features * n_classes
     on_disk = stays_on_disk(rows, memory)
     spills = on_disk or vectors + edges > memory // 2
