@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from sklearn.base import clone
 
 from abound import RecursiveClassifier, Taxonomy
+from abound.distribute import Serial
 from abound.learn import recursive
 from abound.learn.linear_rows import solver_rows
+from abound.learn.recursive_inner import Inner, Step
+from abound.learn.recursive_leaves import LeafSolver
 from abound.learn.recursive_vectors import Pile, add_vector, shortened, spans_to_read
 from abound.read import open_rows, write_rows
 from abound.scratch import is_mapped
@@ -78,6 +81,28 @@ def test_processes_and_checkpoints_go_with_files(any_size: None, tmp_path: Path)
         assert_same_but_for_the_budget(usual, clone(kept).fit(X, y).set_params(checkpoint=None))
     elsewhere = clone(learner).set_params(memory=BUDGET, n_jobs=2, cluster="processes").fit(X, y)
     assert_same_but_for_the_budget(usual, elsewhere.set_params(cluster=None))
+
+
+def test_a_round_sends_the_last_move_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+
+    def share(self: Serial, value: Any) -> Any:
+        sent.append(value)
+        return Handle(value) if isinstance(value, Step) else value
+
+    class Handle:
+        def __init__(self, value: Any) -> None:
+            self.open = lambda: value
+
+    X, y = make_rows()
+    learner = RecursiveClassifier(TREE, max_rounds=3, round_tol=0.0)
+    usual = clone(learner).fit(X, y)
+    monkeypatch.setattr(Serial, "share", share)
+    assert_same_model(usual, clone(learner).fit(X, y))
+    assert [type(value) for value in sent] == [LeafSolver, Inner, Step, Inner, Step, Inner]
+    assert [len(value.vectors.rows) for value in sent if isinstance(value, Step)] == [
+        entry["inner_entries"] for entry in usual.history_[1:]
+    ]
 
 
 @pytest.mark.parametrize("options", [{}, {"bias": 1.0, "n_jobs": 2}, {"loss": "logistic"}], ids=str)
