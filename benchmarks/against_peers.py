@@ -1,16 +1,18 @@
 """Is there, for every peer, an abound learner that is at least as accurate in at most half its training time?
 
     python benchmarks/against_peers.py DATA [--sets austen ...] [--systems "omikuji, 3 trees" ...] [--threads 1]
-        [--limit 900] [--peers-python PYTHON] [--pecos-python PYTHON] [--keep FOLDER] [--again NAME ...] [--quick]
+        [--limit 900] [--peers-python PYTHON] [--pecos-python PYTHON] [--keep FOLDER] [--again NAME ...]
+        [--choose-only] [--quick]
 
 scikit-learn, LIBLINEAR, fastText, Vowpal Wabbit, omikuji, napkinXC and PECOS against ours on the same files, split and
 number of threads, each run in a process of its own that is ended after --limit seconds. The settings of a small grid
 (``SYSTEMS`` in ``peers/``) are tried on a random tenth of the training rows; the best is trained on all of them, and
-the test rows are used once. A system whose first setting does not end in time is not tuned further. Training is the
+the test rows are used once. A system that does not end in time is not tried further. Training is the
 time from rows in memory to a model; fastText and Vowpal Wabbit read their files meanwhile. With several labels a row,
 R1 is precision at 1. Peers are looked for in the interpreter --peers-python (or that of the variable PEERS_PYTHON),
 PECOS in --pecos-python (PECOS_PYTHON); one that is not installed is a row, not an error. A run that is recorded is not
-repeated, but for those named with --again.
+repeated, but for those named with --again. Accuracy does not depend on what else the machine does: with --choose-only
+the settings can be tried beside other work, and the final runs, whose seconds count, follow on an idle machine.
 """
 
 from __future__ import annotations
@@ -142,18 +144,17 @@ def shown(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-def choose(bench: Bench, table: Table, system: str, grid: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the setting with the best R1 on held-out rows, or None if the system is not there."""
-    best, most = grid[0], -1.0
+def choose(bench: Bench, table: Table, system: str, grid: list[dict[str, Any]]) -> dict[str, Any] | str:
+    """Return the setting with the best R1 on held-out rows, or why there is none."""
+    best, most = None, -1.0
     for setting in grid:
         full = {"system": system, "threads": bench.arguments.threads, "options": shown(setting)}
         found = bench.outcome(table, full, STAGES[0], setting)
-        if found["status"] == "not installed":
-            return None
         if found["status"] != "measured":
-            break
+            return best or str(found["status"])
         if found["R1"] > most:
             best, most = setting, found["R1"]
+    assert best is not None
     return best
 
 
@@ -173,13 +174,15 @@ def compare(bench: Bench, name: str) -> None:
     for system in arguments.systems:
         grid = SYSTEMS[system].SYSTEMS[system]
         chosen[system] = choose(bench, trials, system, grid[:1] if arguments.quick else grid)
+    if arguments.choose_only:
+        return
     note = f"{size}, {arguments.threads} thread(s); test rows, used once with the setting chosen on held-out rows."
     table = recorder.table(f"Peers on {name}", note)
     found = {}
     for system, setting in chosen.items():
         full = {"system": system, "threads": arguments.threads}
-        if setting is None:
-            found[system] = {"status": "not installed"}
+        if isinstance(setting, str):
+            found[system] = {"status": setting}
             table.row(full, found[system])
         else:
             found[system] = bench.outcome(table, full, STAGES[1], setting)
@@ -237,6 +240,7 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, help="folder for the prepared files; temporary if not given")
     parser.add_argument("--again", nargs="+", default=[], choices=list(SYSTEMS), metavar="NAME")
+    parser.add_argument("--choose-only", action="store_true", help="only try settings on held-out rows")
     parser.add_argument("--quick", action="store_true", help="2,000 rows, one setting each, nothing recorded")
     arguments = parser.parse_args()
     if arguments.quick:

@@ -21,9 +21,7 @@ SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "abound pa, 1 pass": [{"learner": "pa", "passes": 1}, {"learner": "pa", "passes": 1, "C": 0.1}],
     "abound pa": [{"learner": "pa", "passes": p, "C": c} for p, c in ((3, 1.0), (3, 0.1), (6, 0.1))],
     "abound label-tree": [{"learner": "label-tree", "C": c} for c in (0.7, 0.3, 2.0)],
-    "abound forest": [
-        {"learner": "label-tree", "n_trees": 3, "arity": 128, "max_leaf": 128, "C": c} for c in (0.7, 0.3)
-    ],
+    "abound forest": [{"learner": "label-tree", "n_trees": 5, "C": c} for c in (0.7, 0.3)],
     "abound svm": [{"learner": "svm", "C": c} for c in (1.0, 0.3, 3.0)],
 }
 
