@@ -97,9 +97,15 @@ class Counting(Serial):
 
     def __init__(self, jobs: int) -> None:
         self.n_workers, self.shared, self.sent, self.received = jobs, 0, 0, 0
+        self.before: list[pickle.PickleBuffer] = []
 
     def share(self, value: Any) -> Any:
-        self.shared += pickled_bytes(value)
+        # What is shared already is only named when something that has it is shared.
+        known = {address(buffer) for buffer in self.before}
+        buffers: list[pickle.PickleBuffer] = []
+        head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        self.shared += len(head) + sum(buffer.raw().nbytes for buffer in buffers if address(buffer) not in known)
+        self.before += buffers
         return value
 
     def map(self, function: Callable[..., Any], parts: Iterable[Any], *shared: Any, cost: int = 0) -> Iterator[Any]:
@@ -108,6 +114,11 @@ class Counting(Serial):
             self.sent += pickled_bytes(part)
             self.received += pickled_bytes(found)
             yield found
+
+
+def address(buffer: pickle.PickleBuffer) -> tuple[int, int]:
+    whole = np.frombuffer(buffer.raw(), dtype=np.uint8)
+    return whole.ctypes.data, whole.nbytes
 
 
 def pickled_bytes(value: Any) -> int:
