@@ -231,7 +231,10 @@ def test_linear_models_from_disk_reach_the_same_optimum(task, settings, any_size
     assert same_model(from_disk, again)
 
 
-def test_blocks_that_wait_in_files_make_the_same_index(task):
+@pytest.mark.parametrize("at_once", [1, 100, 2**20])
+def test_blocks_that_wait_in_files_make_the_same_index(task, at_once, monkeypatch):
+    monkeypatch.setattr("abound.learn.linear_disk.EDGES_JOINED", at_once)
+    monkeypatch.setattr("abound.learn.linear_disk.EDGES_AT_ONCE", 20 * at_once)
     X, *_ = task
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(60, 16)).astype(np.float32) * (rng.random((60, 16)) < 0.3)

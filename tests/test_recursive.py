@@ -6,16 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_linear as naive
+import naive_recursive
 from abound import LinearClassifier, RecursiveClassifier, Taxonomy
-from abound.learn import _recursive_kernels as kernels
+from abound.distribute import Spare, workers
 from abound.learn.class_tree import class_tree
+from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.recursive_graph import class_graph
-from abound.learn.recursive_leaves import short_tree
+from abound.learn.recursive_inner import STRETCH, InnerNodes, Path
+from abound.learn.recursive_shape import short_tree
+from abound.learn.recursive_vectors import Pile, RowVectors
+from abound.validation import as_rows, frozen
 from generate import make_rows
 
 
@@ -39,33 +45,84 @@ def random_tree(data: st.DataObject, names: list[str]) -> Taxonomy:
     return Taxonomy.from_edges(edges, root=inner[0])
 
 
+def random_leaves(rng: Any, tree: Any, n_rows: int, *, on_disk: bool) -> tuple[RowVectors, Any]:
+    """What leaves differ by from their parents: some rows each, in the order of the parents; and in full, by class."""
+    dense = np.zeros((len(tree.leaf_parent), n_rows), dtype=np.float32)
+    pile = Pile(on_disk)
+    for c in np.argsort(tree.leaf_parent, kind="stable").tolist():
+        rows = np.flatnonzero(rng.random(n_rows) < 0.4).astype(np.int32)
+        dense[c, rows] = rng.normal(size=len(rows))
+        pile.add(rows, dense[c, rows])
+    return pile.whole(), dense
+
+
+@pytest.mark.parametrize("root_is_zero", [False, True])
+@pytest.mark.parametrize("on_disk", [False, True])
 @given(data=st.data())
-def test_inner_nodes_are_the_mean_of_their_neighbours(data: st.DataObject) -> None:
-    """All inner nodes at once: the twin takes them one by one until nothing changes, chains included."""
+def test_inner_nodes_are_the_mean_of_their_neighbours(root_is_zero: bool, on_disk: bool, data: st.DataObject) -> None:
+    """All inner nodes as sums of rows, move after move; the twin has all their weights."""
+    names = [f"leaf {i}" for i in range(data.draw(st.integers(1, 7)))]
+    tree = short_tree(class_tree(random_tree(data, names), names), root_is_zero=root_is_zero)
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    matrix = sp.random_array((data.draw(st.integers(1, 8)), 6), density=0.4, rng=rng, dtype=np.float32, format="csr")
+    rows = solver_rows(as_rows(matrix), np.ones(matrix.shape[0], np.float32), rng)
+    full = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features)).toarray()
+    base = np.float32(not root_is_zero) * rng.normal(size=rows.n_features).astype(np.float32)
+    nodes = InnerNodes(tree, rows, frozen(base, np.float32), Spare(), on_disk)
+    path, wanted = Path(rows, tree.parent), np.repeat(base[None].astype(np.float64), tree.n_inner, axis=0)
+    for _ in range(data.draw(st.integers(1, 4))):
+        vectors, dense = random_leaves(rng, tree, rows.n_rows, on_disk=on_disk)
+        with workers(data.draw(st.sampled_from([1, 2]))) as threads:
+            move = nodes.find_move(vectors, threads)
+        nodes.make(move)
+        before, wanted = wanted, naive_recursive.move_inner(tree, wanted, dense @ full, STRETCH)
+        order = rng.permutation(tree.n_inner)
+        found = np.empty_like(wanted)
+        found[order] = [path.weights(n, nodes.inner).copy() for n in order.tolist()]
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+        np.testing.assert_allclose(move.moved, np.sum((wanted - before) ** 2, axis=1), rtol=1e-3, atol=1e-4)
+        lengths = naive_recursive.squared_lengths(tree, wanted)[int(root_is_zero) :]
+        stiffness = tree.stiffness[int(root_is_zero) :]
+        assert nodes.objective == pytest.approx(0.5 * (stiffness * lengths).sum(), rel=1e-3, abs=1e-4)
+
+
+@given(data=st.data())
+def test_short_trees_have_the_same_minimum(data: st.DataObject) -> None:
+    """Nodes with one child are left out; the twin takes all nodes one by one until nothing changes."""
     names = [f"leaf {i}" for i in range(data.draw(st.integers(1, 6)))]
     tree = class_tree(random_tree(data, names), names)
     short = short_tree(tree, root_is_zero=False)
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    leaves = rng.normal(size=(len(names), 5)).astype(np.float32)
-    held = np.zeros(short.n_inner)
-    np.add.at(held, short.leaf_parent, short.leaf_stiffness)
-    inner = rng.normal(size=(short.n_inner, 5)).astype(np.float32)
-    sums = np.zeros_like(inner)
-    for leaf, parent, stiffness in zip(leaves, short.leaf_parent, short.leaf_stiffness, strict=True):
-        sums[parent] += np.float32(stiffness) * (leaf - inner[parent])
-    before, moved, lengths = inner.copy(), np.zeros(short.n_inner), np.zeros(short.n_inner)
-    kernels.eliminate(short.parent, short.stiffness, held, 1.0, 0, 0, 5, sums, inner, moved, lengths)
+    leaves = rng.normal(size=(len(names), 5))
+    inner = naive_recursive.move_inner(short, np.zeros((short.n_inner, 5)), leaves, 1.0)
     everything = np.zeros((tree.n_nodes, 5))
     everything[tree.leaf_of_class] = leaves
     is_inner = [n for n in range(tree.n_nodes) if n not in set(tree.leaf_of_class.tolist())]
     wanted = naive.inner_nodes(tree.parent.tolist(), everything, is_inner)
     np.testing.assert_allclose(inner[0], wanted[0], atol=1e-4)
-    springs = lengths.sum() / 2 + sum(
-        0.5 * s * np.sum((leaf.astype(np.float64) - inner[p]) ** 2)
+    springs = 0.5 * (short.stiffness * naive_recursive.squared_lengths(short, inner)).sum() + sum(
+        0.5 * s * np.sum((leaf - inner[p]) ** 2)
         for leaf, p, s in zip(leaves, short.leaf_parent, short.leaf_stiffness, strict=True)
     )
     assert springs == pytest.approx(naive.tree_objective(tree.parent.tolist(), wanted), rel=1e-3, abs=1e-4)
-    np.testing.assert_allclose(moved, np.sum((inner - before) ** 2, axis=1), rtol=1e-4, atol=1e-5)
+
+
+@given(data=st.data())
+def test_what_is_below_a_node_comes_right_after_it(data: st.DataObject) -> None:
+    names = [f"leaf {i}" for i in range(data.draw(st.integers(1, 12)))]
+    tree = short_tree(class_tree(random_tree(data, names), names), root_is_zero=False)
+    for n in range(tree.n_inner):
+        below = [m for m in range(tree.n_inner) if n in ancestors(tree.parent, m)]
+        assert below == list(range(n + 1, n + 1 + len(below)))
+
+
+def ancestors(parent: Any, node: int) -> list[int]:
+    """The nodes above a node."""
+    found = []
+    while node:
+        node = int(parent[node])
+        found.append(node)
+    return found
 
 
 @given(data=st.data())

@@ -1,4 +1,4 @@
-"""Kernels of recursive regularization: the inner nodes of a tree in closed form, leaves around their parents."""
+"""Kernels of recursive regularization: inner nodes of a tree as sums of rows, leaves around their parents."""
 
 from __future__ import annotations
 
@@ -12,86 +12,114 @@ from abound.learn._lanes import LANES, dot_lanes
 
 
 @kernel
-def eliminate(
+def next_shares(
     parent: Any,
     stiffness: Any,
     held: Any,
+    total: Any,
+    share: Any,
     stretch: float,
-    first: int,
-    begin: int,
-    end: int,
-    sums: Any,
-    inner: Any,
-    moved: Any,
-    lengths: Any,
+    known: Any,
+    pulls: Any,
+    found: Any,
 ) -> None:
-    """Move all inner nodes to the minimum of ``Σ ½ ω_n ‖w_n − w_π‖²`` and beyond.
+    """Write a move of all inner nodes by what each has of its parent's weights, now and after earlier moves.
 
-    Features ``begin`` to ``end`` of ``sums`` are those from ``first + begin`` on of ``inner``. On entry ``sums[n]`` is
-    ``Σ ω_l (w_l − w_n)`` over the leaves right below n and ``held[n]`` their ``Σ ω_l``. One walk up the tree writes
-    each node as ``a · parent + rest``, one walk down fills in the parents: eq. (4) of the paper then holds for all of
-    them. Nodes go ``stretch`` times as far. ``moved[n]`` gains the square of the way, ``lengths[n]`` gains
-    ``ω_n ‖w_n − w_π‖²``.
+    ``known[n, u(u + 1)/2 + v]`` is how much of its parent's weights after move v a node has after move u, and
+    ``found[n, v]`` the same of the next move. With the leaves where they are, the minimum of ``Σ ½ ω_n ‖w_n − w_π‖²``
+    makes each node ``share · parent + rest`` (one walk up the tree), and the rest holds ``pulls[n, v] / total[n]`` of
+    the node's own weights after move v.
     """
-    n_inner = len(parent)
-    total, share = held.copy(), np.zeros(n_inner)
-    for n in range(n_inner - 1, -1, -1):
-        total[n] += stiffness[n]
-        if n:
-            share[n] = stiffness[n] / total[n]
-            total[parent[n]] += stiffness[n] * (1 - share[n])
-    for n in range(n_inner - 1, -1, -1):
-        factor, own = np.float32(1 / total[n]), np.float32(held[n])
-        for f in range(begin, end):
-            sums[n, f] = factor * (sums[n, f] + own * inner[n, first + f])
-        if n:
-            weight = np.float32(stiffness[n])
-            for f in range(begin, end):
-                sums[parent[n], f] += weight * sums[n, f]
-    for n in range(n_inner):
-        if n:
-            part = np.float32(share[n])
-            for f in range(begin, end):
-                sums[n, f] += part * sums[parent[n], f]
-        change, length = 0.0, 0.0
-        for f in range(begin, end):
-            before = inner[n, first + f]
-            now = before + np.float32(stretch) * (sums[n, f] - before)
-            inner[n, first + f] = now
-            above = inner[parent[n], first + f] if n else np.float32(0)
-            change += np.float64(now - before) ** 2
-            length += np.float64(now - above) ** 2
-        moved[n] += change
-        lengths[n] += stiffness[n] * length
+    n_moves = pulls.shape[1]
+    last = n_moves * (n_moves - 1) // 2
+    pulls[:] = 0
+    for n in range(len(parent) - 1, -1, -1):
+        pulls[n, n_moves - 1] += held[n]
+        for u in range(n_moves):
+            rest = 0.0
+            for v in range(u, n_moves):
+                rest += pulls[n, v] * known[n, v * (v + 1) // 2 + u]
+            rest /= total[n]
+            if n:
+                pulls[parent[n], u] += stiffness[n] * rest
+            found[n, u] = (1 - stretch) * known[n, last + u] + stretch * rest
+        found[n, n_moves - 1] -= (1 - stretch) * share[n]
+        found[n, n_moves] = share[n]
 
 
 @kernel
-def add_leaf(
-    indptr: Any, indices: Any, data: Any, rows: Any, coefficients: Any, weight: float, low: int, high: int, out: Any
-) -> None:
-    """Add ``weight · Σ_j coefficients[j] x_{rows[j]}`` to a vector, of features ``low`` to ``high`` only."""
-    for j in range(len(rows)):
-        i = rows[j]
-        factor = np.float32(weight * coefficients[j])
-        p, end = indptr[i], indptr[i + 1]
-        last = end
-        while p < last:
-            middle = (p + last) >> 1
-            if indices[middle] < low:
-                p = middle + 1
-            else:
-                last = middle
-        while p < end and indices[p] < high:
-            out[indices[p] - low] += factor * data[p]
-            p += 1
+def scatter(
+    rows: Any, values: Any, begin: int, end: int, weight: float, seen: Any, touched: Any, count: int, sums: Any
+) -> Any:
+    """Add a sparse vector to a dense one and list the places that it is the first to touch; return their number."""
+    for p in range(begin, end):
+        i = rows[p]
+        if not seen[i]:
+            seen[i] = True
+            touched[count] = i
+            count += 1
+        sums[i] += weight * values[p]
+    return count
 
 
 @kernel
-def fill_lanes(inner: Any, parents: Any, origin: Any, weights: Any) -> None:
-    """Start each lane at its parent's weights."""
-    for f in range(inner.shape[1]):
+def collect(touched: Any, stretch: float, seen: Any, rest: Any, own: Any, rows: Any, rests: Any, values: Any) -> Any:
+    """Take ``rest`` and ``own + stretch · rest`` from the touched places and clear them; return how many are not 0."""
+    kept = 0
+    for i in touched:
+        some, whole = np.float32(rest[i]), np.float32(own[i] + stretch * rest[i])
+        rest[i] = 0
+        own[i] = 0
+        seen[i] = False
+        if some != 0 or whole != 0:
+            rows[kept] = i
+            rests[kept] = some
+            values[kept] = whole
+            kept += 1
+    return kept
+
+
+@kernel
+def mix(shares: Any, base: Any, above: Any, n_moves: int, out: Any) -> None:
+    """Write ``shares[0] · base + Σ_v shares[v] · above[v − 1]`` over the moves v up to ``n_moves``."""
+    for f in range(len(base)):
+        out[f] = shares[0] * base[f]
+    for v in range(n_moves):
+        part = shares[v + 1]
+        if part != 0:
+            for f in range(len(base)):
+                out[f] += part * above[v, f]
+
+
+@kernel
+def add_vector(indptr: Any, indices: Any, data: Any, rows: Any, values: Any, begin: int, end: int, out: Any) -> None:
+    """Add ``Σ_j values[j] x_{rows[j]}`` over the places ``begin`` to ``end``; behind the rows come the features."""
+    n_rows = len(indptr) - 1
+    for j in range(begin, end):
+        i, value = rows[j], np.float64(values[j])
+        if i >= n_rows:
+            out[i - n_rows] += value
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += value * data[p]
+
+
+@kernel
+def squared_ways(now: Any, before: Any, above: Any) -> Any:
+    """Return ``‖now − before‖²`` and ``‖now − above‖²``."""
+    moved, length = 0.0, 0.0
+    for f in range(len(now)):
+        moved += np.float64(now[f] - before[f]) ** 2
+        length += np.float64(now[f] - above[f]) ** 2
+    return moved, length
+
+
+@kernel
+def fill_lanes(vectors: Any, which: Any, origin: Any, weights: Any) -> None:
+    """Start each lane at one of some vectors."""
+    for f in range(vectors.shape[1]):
         for lane in range(LANES):
-            weight = inner[parents[lane], f]
+            weight = vectors[which[lane], f]
             origin[f, lane] = weight
             weights[f, lane] = weight
 

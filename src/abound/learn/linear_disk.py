@@ -21,11 +21,15 @@ from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.index_parts import joined_index
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Edges
-from abound.scratch import is_mapped, let_go, scratch_array
-from abound.validation import Float32Array, Rows
+from abound.learn.row_views import ENTRIES_A_ROW, copy_entries
+from abound.scratch import Spill, is_mapped, let_go, scratch_array
+from abound.validation import Float32Array, Rows, frozen
 
 EDGES_AT_ONCE = 2**20
 """Edges that are put in order at a time."""
+
+EDGES_JOINED = 2**23
+"""Edges of neighbouring features that are brought together at a time."""
 
 BYTES_AN_EDGE = 24
 """What an edge takes in memory while blocks are joined."""
@@ -76,27 +80,49 @@ def join_edges_on_disk(blocks: Sequence[Edges], rows: SolverRows, offset: Float3
     ClassIndex
         That of `abound.learn.one_vs_rest.join_edges`.
     """
+    lists = _lists_by_feature(blocks, rows.n_features, n_classes)
+    place = np.zeros(len(offset), dtype=np.int64)
+    place[rows.features] = np.arange(rows.n_features)
     degrees = np.zeros(len(offset), dtype=np.int64)
-    for edges in blocks:
-        degrees[rows.features] += edges.counts
-        let_go(edges.counts)
+    degrees[rows.features] = np.diff(lists.indptr)
     indptr = np.concatenate(([0], np.cumsum(degrees)))
-    cursor = indptr[:-1].copy()
-    classes, weights = scratch_array(int(indptr[-1]), np.int32), scratch_array(int(indptr[-1]), np.float32)
-    for edges in blocks:
-        kernels.place_edges(*edges, rows.features, cursor, classes, weights)
-        let_go(*edges, classes, weights)
     has_offset = bool(offset.any())
 
     def parts() -> Iterator[ClassIndex]:
-        for begin, end in spans(indptr, 1 + int(indptr[-1]) // EDGES_AT_ONCE) or [(0, len(offset))]:
-            span = slice(indptr[begin], indptr[end])
-            lists = indptr[begin : end + 1] - indptr[begin], classes[span], weights[span]
-            own = offset[begin:end] if has_offset else None
-            yield ClassIndex.from_lists(*lists, n_classes=n_classes, offset=own)
-            let_go(classes[span], weights[span])
+        # The user's features are in another order, so that lists come from all over the file.
+        costs = indptr + ENTRIES_A_ROW * np.arange(len(indptr))
+        for begin, end in spans(costs, 1 + int(costs[-1]) // EDGES_AT_ONCE) or [(0, len(offset))]:
+            bounds = indptr[begin : end + 1] - indptr[begin]
+            own = copy_entries(lists, place[begin:end], bounds)
+            let_go(lists.indices, lists.data)
+            part = offset[begin:end] if has_offset else None
+            yield ClassIndex.from_lists(bounds, *own, n_classes=n_classes, offset=part)
 
     return joined_index(parts())
+
+
+def _lists_by_feature(blocks: Sequence[Edges], n_features: int, n_classes: int) -> Rows:
+    """The edges of all blocks by the solver's features, in a file; some features at a time are in memory."""
+    degrees = np.zeros(n_features, dtype=np.int64)
+    for edges in blocks:
+        degrees += edges.counts
+        let_go(edges.counts)
+    indptr = np.concatenate(([0], np.cumsum(degrees)))
+    classes, weights = Spill(np.int32), Spill(np.float32)
+    reached = [0] * len(blocks)
+    for begin, end in spans(indptr, 1 + int(indptr[-1]) // EDGES_JOINED):
+        size = int(indptr[end] - indptr[begin])
+        found = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
+        cursor, places = indptr[begin:end] - indptr[begin], frozen(np.arange(end - begin), np.int32)
+        for number, edges in enumerate(blocks):
+            counts, first = edges.counts[begin:end], reached[number]
+            last = reached[number] = first + int(counts.sum(dtype=np.int64))
+            own = counts, edges.classes[first:last], edges.weights[first:last]
+            kernels.place_edges(*own, places, cursor, *found)
+            let_go(*own)
+        classes.append(found[0])
+        weights.append(found[1])
+    return Rows(frozen(indptr, np.int64), classes.mapped(), weights.mapped(), n_classes)
 
 
 def linear_needs(rows: Rows, labels: Labels, memory: int, n_workers: int) -> tuple[bool, dict[str, int]]:

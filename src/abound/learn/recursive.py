@@ -6,24 +6,28 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
-from abound.distribute import Workers, workers
+from abound.distribute import Workers, count_workers, workers
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
+from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.index_parts import prefixed
 from abound.learn.light_weights import Lightest
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, positives_of
-from abound.learn.recursive_graph import RecursiveGraph, class_graph
-from abound.learn.recursive_leaves import short_tree
+from abound.learn.recursive_graph import ClassGraph, RecursiveGraph, class_graph
+from abound.learn.recursive_needs import graph_needs, tree_needs
+from abound.learn.recursive_shape import ShortTree, short_tree
 from abound.learn.recursive_tree import RecursiveTree
 from abound.learn.row_views import add_constant
+from abound.memory import check_memory, require_memory
 from abound.read.taxonomy import Taxonomy
+from abound.scratch import is_mapped
 from abound.store import Section
 from abound.validation import (
     Float32Array,
@@ -92,6 +96,10 @@ class RecursiveClassifier(RankingClassifier):
     checkpoint : path or None, default=None
         A folder for finished classes of each round: a training that was broken off goes on from there when it is
         started again with the same data and parameters, and ends with the same model.
+    memory : str, int or None, default=None
+        Most memory that the process may take to train, such as "4GB"; what would need more is refused before it begins.
+        On a tree, support vectors and solved classes that could be too large for it go to temporary files, with the
+        same model; rows on disk that are too large for it stay there and are shuffled in windows.
 
     Attributes
     ----------
@@ -118,6 +126,8 @@ class RecursiveClassifier(RankingClassifier):
 
     learner: ClassVar[str] = "hr-svm"
     ranks_every_class: ClassVar[bool] = True
+    _rows_on_disk: bool
+    _spills: bool
 
     def __init__(
         self,
@@ -140,6 +150,7 @@ class RecursiveClassifier(RankingClassifier):
         n_jobs: int | None = None,
         cluster: str | None = None,
         checkpoint: Any = None,
+        memory: str | int | None = None,
     ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
@@ -160,6 +171,7 @@ class RecursiveClassifier(RankingClassifier):
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.checkpoint = checkpoint
+        self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve all classes together, in rounds.
@@ -183,9 +195,11 @@ class RecursiveClassifier(RankingClassifier):
         self._check_parameters()
         rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
+        taxonomy = self._read_taxonomy()
+        self._rows_on_disk, self._spills = self._check_needs(rows, labels, taxonomy)
         weights = weighted_rows(self.class_weight, labels, check_sample_weight(sample_weight, rows.n_rows))
         self._remember(labels)
-        self._taxonomy = self._read_taxonomy()
+        self._taxonomy = taxonomy
         self.choice_: list[dict[str, float]] = []
         with training_workers(self, rows, labels, weights) as pool:
             self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
@@ -214,16 +228,42 @@ class RecursiveClassifier(RankingClassifier):
         check_number("max_rounds", self.max_rounds, 1, whole=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0, or_none=True)
+        check_memory(self.memory)
 
     def _read_taxonomy(self) -> Taxonomy | None:
         given = self.taxonomy
         return given if given is None or isinstance(given, Taxonomy) else Taxonomy.from_file(given)
 
+    def _check_needs(self, rows: Rows, labels: Labels, taxonomy: Taxonomy | None) -> tuple[bool, bool]:
+        """Tell what goes to files; refuse, before anything is done, what ``memory`` does not allow."""
+        memory = check_memory(self.memory)
+        if memory is None:
+            return False, False
+        shape, n_workers = self._shape(taxonomy, labels), count_workers(self.n_jobs)
+        given, width = (len(labels.ids), memory, n_workers), self._width_of_view(rows.n_features)
+        if isinstance(shape, ShortTree):
+            needs = tree_needs(rows, shape, *given, self.max_rounds, width)
+            advice = "use fewer threads or features, a smaller max_rounds, or rows on disk (abound convert)"
+        else:
+            needs = graph_needs(rows, shape, *given, width)
+            advice = "use a tree, fewer features, or LinearClassifier: on a graph every node keeps all its weights"
+        require_memory(memory, needs.parts, advice)
+        if needs.rows_on_disk:
+            refuse_elsewhere(self)
+        return needs.rows_on_disk, needs.spills
+
+    def _shape(self, taxonomy: Taxonomy | None, labels: Labels) -> ShortTree | ClassGraph:
+        if taxonomy is None or taxonomy.is_tree:
+            return short_tree(class_tree(taxonomy, labels.classes), root_is_zero=self.root == "zero")
+        return class_graph(taxonomy, nodes_of(taxonomy, labels.classes))
+
     def _solve(
         self, rows: Rows, labels: Labels, weights: Float32Array, cost: float, pool: Workers
     ) -> tuple[ClassIndex, list[dict[str, float]]]:
         generator = make_generator(self.random_state)
-        prepared = solver_rows(rows, weights, generator, self.bias)
+        some, memory = (rows, weights, generator, self.bias), check_memory(self.memory)
+        on_disk = self._rows_on_disk and memory is not None and is_mapped(rows.data)
+        prepared = solver_rows_on_disk(*some, memory or 0) if on_disk else solver_rows(*some)
         seed = int(generator.integers(2**31))
         min_weight = LIGHTEST.of(self.min_weight, self.loss)
         settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed)
@@ -234,12 +274,12 @@ class RecursiveClassifier(RankingClassifier):
             class_costs(self.class_weight, labels, weights),
             settings,
         )
+        shape = self._shape(self._taxonomy, labels)
         state: RecursiveTree | RecursiveGraph
-        if self._taxonomy is None or self._taxonomy.is_tree:
-            tree = class_tree(self._taxonomy, labels.classes)
-            state = RecursiveTree(short_tree(tree, root_is_zero=self.root == "zero"), *given)
+        if isinstance(shape, ShortTree):
+            state = RecursiveTree(shape, *given, self._spills)
         else:
-            state = RecursiveGraph(class_graph(self._taxonomy, nodes_of(self._taxonomy, labels.classes)), *given)
+            state = RecursiveGraph(shape, *given)
         with workers(self.n_jobs) as threads:
             limits = self.max_rounds, self.round_tol
             if isinstance(state, RecursiveTree):

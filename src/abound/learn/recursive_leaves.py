@@ -1,7 +1,7 @@
 """The leaves of a recursively regularised tree: sixteen at a time, each in its dual around its parent's weights.
 
-What all leaves have in common goes to a worker once. A round sends the weights of the inner nodes, once to each node of
-a cluster, and with each block of leaves its own support vectors.
+What all leaves have in common goes to a worker once. A round sends the last move of the inner nodes, once to each node
+of a cluster, and with each block of leaves its own support vectors.
 """
 
 from __future__ import annotations
@@ -17,67 +17,16 @@ from abound.distribute import Spare
 from abound.learn import _linear_kernels
 from abound.learn import _recursive_kernels as kernels
 from abound.learn._lanes import LANES
-from abound.learn.class_tree import ClassTree
 from abound.learn.linear_rows import SolverRows, lane_array
 from abound.learn.linear_solver import LOGISTIC, Block, Costs, padded
 from abound.learn.one_vs_rest import Positives, Settings
-from abound.validation import Float32Array, Float64Array, IdArray, frozen
+from abound.learn.recursive_inner import Inner, Path
+from abound.learn.recursive_shape import ShortTree
+from abound.learn.recursive_vectors import RowVectors, spans_to_read
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
 TIGHTER = (1.0, 0.1, 0.01, 0.001)
 """Parts of the tolerance that a leaf is solved to until its objective is no higher than before."""
-
-
-class ShortTree(NamedTuple):
-    """A tree of classes without the inner nodes that have one child: two springs in a row are one half as stiff.
-
-    Inner nodes come parents first. ``stiffness`` is the ω of the edge to the parent, in ``½ ω ‖w_n − w_π‖²``.
-    """
-
-    parent: IdArray
-    stiffness: Float64Array
-    leaf_parent: IdArray
-    leaf_stiffness: Float64Array
-
-    @property
-    def n_inner(self) -> int:
-        """Number of inner nodes that are left."""
-        return len(self.parent)
-
-
-def short_tree(tree: ClassTree, *, root_is_zero: bool) -> ShortTree:
-    """Leave out inner nodes with one child; the objective's minimum over them stays the same.
-
-    Parameters
-    ----------
-    tree : ClassTree
-        The classes at its leaves.
-    root_is_zero : bool
-        Fix the root's weights at 0: an edge of endless stiffness.
-
-    Returns
-    -------
-    ShortTree
-        By class.
-    """
-    n_children = np.diff(tree.children.indptr)
-    kept = (n_children > 1) & (tree.class_of_node < 0)
-    kept[0] = True
-    place = np.cumsum(kept) - 1
-    above = np.full(tree.n_nodes, -1)
-    soft = np.ones(tree.n_nodes)
-    for node, parent in enumerate(tree.parent[1:].tolist(), start=1):
-        if kept[parent]:
-            above[node] = place[parent]
-        else:
-            above[node], soft[node] = above[parent], 1 + soft[parent]
-    stiffness = 1 / soft
-    inner = np.flatnonzero(kept)
-    if root_is_zero:
-        stiffness[0] = np.inf
-    leaves = tree.leaf_of_class
-    return ShortTree(
-        frozen(above[inner], np.int32), stiffness[inner], frozen(above[leaves], np.int32), stiffness[leaves]
-    )
 
 
 class Leaf(NamedTuple):
@@ -103,12 +52,30 @@ class LeafBlock(NamedTuple):
     """As the last round left them."""
 
 
-class Inner(NamedTuple):
-    """The inner nodes in a round."""
+class Leaves(NamedTuple):
+    """All leaves after a round, in the order in which they are solved."""
 
-    weights: Float32Array
-    moved: Float64Array
-    """How far each has moved since the last round, squared."""
+    vectors: RowVectors
+    """How each differs from its parent."""
+    loss: Float64Array
+    square: Float64Array
+    product: Float64Array
+
+    def of(self, place: int) -> Leaf:
+        """Return a leaf.
+
+        Parameters
+        ----------
+        place : int
+            In the order of all leaves.
+
+        Returns
+        -------
+        Leaf
+            Views.
+        """
+        figures = (float(part[place]) for part in (self.loss, self.square, self.product))
+        return Leaf(*self.vectors.of(place), *figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +89,8 @@ class LeafSolver:
     settings: Settings
     blocks: Spare[Block] = field(default_factory=Spare)
     origins: Spare[Float32Array] = field(default_factory=Spare)
+    parents: Spare[Float32Array] = field(default_factory=Spare)
+    paths: Spare[Path] = field(default_factory=Spare)
 
     def solve(self, part: LeafBlock, inner: Inner) -> list[Leaf]:
         """Solve a block of leaves around their parents.
@@ -140,7 +109,7 @@ class LeafSolver:
         """
         classes, known = part.classes, part.leaves
         n_lanes, settings = len(classes), self.settings
-        block, origin = self.load(classes, known, inner.weights)
+        block, origin = self.load(classes, known, inner)
         costs = Costs(*(padded(part[classes]) for part in self.costs))
         stiffness = _padded64(self.tree.leaf_stiffness[classes])
         squares, products = np.zeros((2, LANES))
@@ -183,7 +152,7 @@ class LeafSolver:
         return leaves
 
     def load(
-        self, classes: npt.NDArray[np.int64], leaves: Sequence[Leaf | None], inner: Float32Array
+        self, classes: npt.NDArray[np.int64], leaves: Sequence[Leaf | None], inner: Inner
     ) -> tuple[Block, Float32Array]:
         """Put the parents' weights and the leaves' support vectors into a block's lanes.
 
@@ -193,8 +162,8 @@ class LeafSolver:
             Up to sixteen.
         leaves : sequence of Leaf or None
             Theirs, None before the first round.
-        inner : float32 array of shape (n_inner, n_features)
-            The weights of the inner nodes.
+        inner : Inner
+            The nodes above them.
 
         Returns
         -------
@@ -204,9 +173,9 @@ class LeafSolver:
         rows = self.rows
         block = self.blocks.take(Block, rows)
         origin = self.origins.take(lane_array, rows.n_features)
-        parents = np.zeros(LANES, dtype=np.int32)
-        parents[: len(classes)] = self.tree.leaf_parent[classes]
-        kernels.fill_lanes(inner, parents, origin, block.weights)
+        parents = self.parents.take(np.zeros, (LANES, rows.n_features), np.float32)
+        kernels.fill_lanes(parents, self._load_parents(classes, inner, parents), origin, block.weights)
+        self.parents.give(parents)
         block.duals[:] = 0
         block.targets[:] = -1
         block.targets[:, len(classes) :] = 0
@@ -218,11 +187,23 @@ class LeafSolver:
                 block.duals[leaf.rows, lane] = np.abs(leaf.coefficients)
                 used.append(leaf.rows)
         if used:
-            some = np.unique(np.concatenate(used))
-            _linear_kernels.add_some_rows(
-                *(rows.indptr, rows.indices, rows.data, some, block.targets, block.duals, block.weights)
-            )
+            self._add_rows(block, np.unique(np.concatenate(used)))
         return block, origin
+
+    def _load_parents(self, classes: npt.NDArray[np.int64], inner: Inner, parents: Float32Array) -> IntArray:
+        """Make the weights of the nodes above some leaves, those of a node once, and tell where each leaf has them."""
+        above, which = self.tree.leaf_parent[classes], np.zeros(LANES, dtype=np.int64)
+        if not inner.steps:
+            # Before the first move all nodes are in one place.
+            parents[0] = inner.base
+            return which
+        changes = np.concatenate(([True], above[1:] != above[:-1]))
+        which[: len(above)] = np.cumsum(changes) - 1
+        path = self.paths.take(Path, self.rows, self.tree.parent)
+        for row, node in enumerate(above[changes].tolist()):
+            parents[row] = path.weights(node, inner)
+        self.paths.give(path)
+        return which
 
     def give(self, block: Block, origin: Float32Array) -> None:
         """Give back what `load` gave.
@@ -237,18 +218,24 @@ class LeafSolver:
 
     def _round_duals(self, block: Block, origin: Float32Array) -> None:
         """Keep duals as a file of half the size would: every row has one in logistic regression."""
-        rows = self.rows
         block.duals[:] = block.duals.astype(np.float16)
         block.weights[:] = origin
-        _linear_kernels.add_rows(rows.indptr, rows.indices, rows.data, block.targets, block.duals, block.weights)
+        self._add_rows(block, np.arange(self.rows.n_rows, dtype=np.int32))
+
+    def _add_rows(self, block: Block, some: IdArray) -> None:
+        """Add what the duals of some rows are in the weights."""
+        rows = self.rows
+        for begin, end in spans_to_read(rows, len(some)):
+            _linear_kernels.add_some_rows(
+                *(rows.indptr, rows.indices, rows.data, some[begin:end], block.targets, block.duals, block.weights)
+            )
 
     def _logistic_loss(self, block: Block, costs: Costs) -> Float64Array:
         rows, sums = self.rows, np.zeros(LANES)
-        step = max(1, 20_000_000 // max(1, len(rows.indices) // max(1, rows.n_rows)))
-        for begin in range(0, rows.n_rows, step):
+        for begin, end in spans_to_read(rows, rows.n_rows):
             kernels.logistic_loss(
                 *(rows.indptr, rows.indices, rows.data, rows.weights, block.targets, *costs),
-                *(begin, min(begin + step, rows.n_rows), block.weights, sums),
+                *(begin, end, block.weights, sums),
             )
         return sums
 
