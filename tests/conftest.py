@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -17,3 +18,7 @@ settings.load_profile(os.environ.get("ABOUND_TEST_PROFILE", "quick"))
 
 # Tests have little text; it must still go through as many threads as they ask for.
 blocks.SMALL_BYTES = 0
+
+# In the background of a shell Ctrl-C is ignored, also by what is started there: tests of it need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -238,6 +238,8 @@ def test_points_lie_inside_the_drawing(points: list[tuple[str, float, float]]) -
         if e.get("class") == "name":
             begin = float(e.get("x", "nan"))
             assert 0 <= begin and begin + svg.LETTER * len(e.text or "") <= svg.WIDTH + 1
+        if e.get("class") == "tick":
+            assert float(e.get("x", "nan")) + svg.LETTER * len(e.text or "") / 2 <= svg.WIDTH + 0.1
 
 
 @given(st.lists(st.lists(st.none() | st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=12))

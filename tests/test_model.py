@@ -137,3 +137,11 @@ def test_learners_are_made_by_name() -> None:
         make_learner("nobody")
     with pytest.raises(ValueError, match=r"ff has no parameter 'speed'; it has .*passes"):
         make_learner("ff", speed=1)
+
+
+def test_a_file_has_the_end_of_a_long_history(tmp_path: Path) -> None:
+    learner = FeatureFocusClassifier(passes=1500).fit([[1, 0], [0, 1]], ["a", "b"])
+    assert len(learner.history_) == 1500
+    learner.save(tmp_path / "model")
+    kept = abound.load(tmp_path / "model").history_
+    assert [entry["pass"] for entry in kept] == list(range(501, 1501))

@@ -281,7 +281,10 @@ def _grid(x_axis: Axis | None, y_axis: Axis, labels: tuple[str, str]) -> str:
     for tick in x_axis.ticks() if x_axis is not None else ():
         x = x_axis.place(tick) if x_axis is not None else 0.0
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 16}">{tick_text(tick)}</text>')
+        text = tick_text(tick)
+        # A long number at the right end moves in rather than over the edge.
+        inside = min(x, WIDTH - LETTER * len(text) / 2)
+        parts.append(f'<text class="tick" x="{inside:.1f}" y="{bottom + 16}">{text}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text class="label" x="{middle:.0f}" y="{HEIGHT - 8}">{escape(labels[0])}</text>')
     upright = f'transform="translate(14 {(TOP + bottom) / 2:.0f}) rotate(-90)"'

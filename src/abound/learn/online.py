@@ -44,7 +44,7 @@ from abound.validation import (
 )
 
 LONGEST_HISTORY = 1000
-"""Entries that the history keeps when learning goes on and on."""
+"""Entries that the history keeps when learning goes on and on, and that a model file has of it."""
 
 
 class OnlineClassifier(RankingClassifier):
@@ -287,7 +287,7 @@ class OnlineClassifier(RankingClassifier):
         return dict(self._state.arrays) if isinstance(self._state, FrozenState) else self._saved()
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"history": self.history_}
+        return {"history": self.history_[-LONGEST_HISTORY:]}
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._state = FrozenState(index.n_features, index.n_classes, index, n_edges, state)
