@@ -248,6 +248,8 @@ def main() -> None:
         print(json.dumps(train_within(Path(path), Size(*size), memory, jobs)))
         return
     recorder = Recorder("recursive_size", __doc__, keep=not arguments.quick)
+    if arguments.folder:
+        recorder.facts["command"] = recorder.facts["command"].replace(str(arguments.folder), "FOLDER")
     if "growth" in arguments.tables:
         n_features = 20_000 if arguments.quick else 100_000
         base = SMALL if arguments.quick else Size(16_000, 1_500, 1_875, 6)
