@@ -11,7 +11,7 @@ from abound.learn import _recursive_kernels as kernels
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import VALUES_A_CALL
 from abound.learn.row_views import ENTRIES_A_ROW
-from abound.scratch import Spill, is_mapped, let_go
+from abound.scratch import Growing, Spill, is_mapped, let_go
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
 
@@ -87,8 +87,8 @@ class Pile:
     """
 
     def __init__(self, on_disk: bool) -> None:
-        self._files = (Spill(np.int32), Spill(np.float32)) if on_disk else None
-        self._pieces: tuple[list[IdArray], list[Float32Array]] = ([], [])
+        make = Spill if on_disk else Growing
+        self._rows, self._values = make(np.int32), make(np.float32)
         self._lengths: list[int] = []
 
     def add(self, rows: IdArray, values: Float32Array) -> None:
@@ -102,12 +102,8 @@ class Pile:
             Of each.
         """
         self._lengths.append(len(rows))
-        if self._files is None:
-            self._pieces[0].append(rows)
-            self._pieces[1].append(values)
-        else:
-            self._files[0].append(rows)
-            self._files[1].append(values)
+        self._rows.append(rows)
+        self._values.append(values)
 
     def whole(self, order: IntArray | None = None) -> RowVectors:
         """Return all vectors; nothing can be added any more.
@@ -126,15 +122,8 @@ class Pile:
         places = np.arange(len(self._lengths)) if order is None else order
         begins, ends = np.zeros((2, len(places)), dtype=np.int64)
         begins[places], ends[places] = bounds[:-1], bounds[1:]
-        if self._files is None:
-            rows = np.concatenate([np.empty(0, np.int32), *self._pieces[0]])
-            values = np.concatenate([np.empty(0, np.float32), *self._pieces[1]])
-            self._pieces = ([], [])
-        else:
-            rows, values = (file.mapped() for file in self._files)
-        return RowVectors(
-            frozen(begins, np.int64), frozen(ends, np.int64), frozen(rows, np.int32), frozen(values, np.float32)
-        )
+        rows, values = frozen(self._rows.mapped(), np.int32), frozen(self._values.mapped(), np.float32)
+        return RowVectors(frozen(begins, np.int64), frozen(ends, np.int64), rows, values)
 
 
 def spans_to_read(rows: SolverRows, n: int) -> Iterator[tuple[int, int]]:
