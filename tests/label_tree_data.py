@@ -69,9 +69,9 @@ def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWe
         scratch = np.empty(n_features, np.int32), np.empty(n_features, np.int32)
         out = nodes._make_written(1, n_features, len(blocks), nodes.Desk(n_features))
         names = np.arange(n_features, dtype=np.int32)
-        n = kernels.lay_out_node(names, n_features, offset, kept, len(blocks), *scratch, 0, 0, 0, out)
-        out.entry_counts[0] = n
-        parts.append(nodes._written(out, 1, n, len(blocks), max(1, n) + 1))
+        sizes = kernels.lay_out_node(names, n_features, offset, kept, len(blocks), *scratch, 0, 0, out)
+        out.table_sizes[0], out.cell_counts[0] = sizes
+        parts.append(nodes._written(out, 1, *sizes))
     return joined(shape, parts)
 
 

@@ -69,8 +69,8 @@ def solve_node(X: Any, weights: Any, found: list[tuple[int, int]], n_children: i
 
 def find_entry(tree: Any, node: int, feature: int) -> int:
     """Where a node keeps a feature, by looking at all that it keeps."""
-    for entry in range(tree.entry_indptr[node], tree.entry_indptr[node + 1]):
-        if tree.features[entry] == feature:
+    for entry in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
+        if tree.table[2 * entry] == feature:
             return entry
     return -1
 
@@ -79,13 +79,29 @@ def dense_node(tree: Any, node: int, n_features: int) -> Any:
     """The weights of a node as a matrix: slots × features."""
     first, last = tree.slot_indptr[node : node + 2].tolist()
     matrix = np.zeros((last - first, n_features))
-    for entry in range(tree.entry_indptr[node], tree.entry_indptr[node + 1]):
-        f = tree.features[entry]
-        matrix[:, f] += tree.offsets[entry]
-        for row in range(tree.row_indptr[entry], tree.row_indptr[entry + 1]):
-            block = tree.blocks[row]
-            matrix[LANES * block : LANES * (block + 1), f] += tree.weights[row]
+    for entry in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
+        f = tree.table[2 * entry]
+        if f >= 0:
+            offset, own = entry_weights(tree, node, entry)
+            matrix[:, f] += offset
+            for place, weight in own.items():
+                matrix[place, f] += weight
     return matrix
+
+
+def entry_weights(tree: Any, node: int, entry: int) -> tuple[float, dict[int, float]]:
+    """What all children share of an entry's feature, and the weights of those that have their own, cell by cell."""
+    at = int(tree.cell_indptr[node] + tree.table[2 * entry + 1])
+    numbers = tree.cells.view(np.float32)
+    offset, own, head = float(numbers[at]), dict[int, float](), 0
+    at += 1
+    while head >= 0:
+        head = int(tree.cells[at])
+        block, bits = divmod(head & 0x7FFFFFFF, 2**LANES)
+        places = [LANES * block + lane for lane in range(LANES) if bits & 2**lane]
+        own |= dict(zip(places, numbers[at + 1 : at + 1 + len(places)].tolist(), strict=True))
+        at += 1 + len(places)
+    return offset, own
 
 
 def link(s: Any, kind: str) -> Any:

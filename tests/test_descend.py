@@ -37,11 +37,41 @@ def test_what_is_laid_out_is_found(given_shape: Any, seed: int) -> None:
             assert kernels.find_entry(tree, node, feature) == naive.find_entry(tree, node, feature)
     assert sorted(tree.leaf_classes.tolist()) == list(range(n_classes))
     assert tree.n_weights == sum(np.count_nonzero(part) for part in [*matrices, *offsets])
+    assert kernels.faults(tree, n_features) == 0
+    assert kernels.faults(tree, 0) == (1 if tree.n_weights else 0)
+    for node in range(tree.n_nodes):
+        for entry in range(*tree.table_indptr[node : node + 2].tolist()):
+            if tree.table[2 * entry] >= 0:
+                offset, own = naive.entry_weights(tree, node, entry)
+                for place in range(len(matrices[node])):
+                    assert kernels.weight_of(tree, node, entry, place) == np.float32(offset) + np.float32(
+                        own.get(place, 0)
+                    )
+
+
+@given(trees(), st.integers(0, 2**32 - 1))
+def test_edges_are_listed_and_packed_again(given_tree: Any, seed: int) -> None:
+    tree, _ = given_tree
+    edges = tree.edges()
+    kept = np.random.default_rng(seed).random(len(edges.entries)) < 0.5
+    some = edges._replace(
+        entries=edges.entries[kept],
+        places=edges.places[kept],
+        weights=edges.weights[kept],
+        offsets=np.where(edges.offsets > 0, edges.offsets, np.float32(0)),
+    )
+    packed = tree.with_edges(some)
+    assert kernels.faults(packed, 6) == 0
+    for ours, theirs in zip(packed.edges(), some, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for node in range(tree.n_nodes):
+        same = naive.dense_node(tree.with_edges(edges), node, 6)
+        np.testing.assert_array_equal(same, naive.dense_node(tree, node, 6))
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1))
-def test_buckets_are_in_range(feature: int, n_buckets: int) -> None:
-    assert kernels.bucket_of(feature, n_buckets) == (feature * 2654435769 % 2**32) * n_buckets // 2**32
+def test_places_are_in_range(feature: int, size: int) -> None:
+    assert kernels.place_of(feature, size) == (feature * 2654435769 % 2**32) * size // 2**32
 
 
 @given(trees(), st.integers(0, 2**32 - 1))

@@ -203,7 +203,7 @@ def test_label_trees_are_the_same_from_disk(task, settings, several, any_size, m
     usual = clone(learner).fit(X, lists if several else y)
     given = disk if several else single
     from_disk = learner.set_params(memory=BUDGET).fit(given, given.labels)
-    assert is_mapped(from_disk.trees_[0].weights)
+    assert is_mapped(from_disk.trees_[0].cells)
     assert same_model(usual, from_disk)
     assert np.array_equal(usual.decision_function(X), from_disk.decision_function(given))
 

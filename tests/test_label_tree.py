@@ -203,15 +203,20 @@ def test_light_weights_go() -> None:
     assert 990 <= pruned.n_edges_ <= 1010 < model.n_edges_
     assert pruned.predict(X).shape == (400,)
     heavy = model._pruned(min_weight=0.1)
-    assert all((np.abs(tree.weights[tree.weights != 0]) >= np.float32(0.1)).all() for tree in heavy.trees_)
+    for tree in heavy.trees_:
+        edges = tree.edges()
+        assert (np.abs(edges.weights) >= np.float32(0.1)).all()
+        assert (np.abs(edges.offsets[edges.offsets != 0]) >= np.float32(0.1)).all()
     assert (heavy.predict(X) == model.predict(X)).mean() > 0.9
     assert model._pruned(max_edges=0).n_edges_ == 0
     few = model._pruned(max_degree=3)
     for tree, full in zip(few.trees_, model.trees_, strict=True):
-        for entry, place in zip(range(len(tree.features)), tree.row_indptr[:-1], strict=True):
-            kept = np.abs(tree.weights[place : tree.row_indptr[entry + 1]])
-            there = np.sort(np.abs(full.weights[full.row_indptr[entry] : full.row_indptr[entry + 1]]).ravel())[::-1]
-            np.testing.assert_array_equal(np.sort(kept[kept > 0])[::-1], there[there > 0][:3])
+        nodes = np.repeat(np.arange(tree.n_nodes), np.diff(tree.table_indptr))
+        for entry in np.flatnonzero(tree.table[::2] >= 0).tolist():
+            (offset, kept), (same, there) = (naive.entry_weights(one, nodes[entry], entry) for one in (tree, full))
+            assert offset == same
+            assert kept.items() <= there.items()
+            assert sorted(map(abs, kept.values())) == sorted(map(abs, there.values()))[-3:]
     assert LabelTreeClassifier(arity=16, max_leaf=4, min_weight=0.1).fit(X, Y).n_edges_ < model.n_edges_
 
 
@@ -221,7 +226,8 @@ def test_the_leaves_as_an_index() -> None:
     tree = model.trees_[0]
     dense = naive.dense_node(tree, 0, 80)[:N]
     shared = np.zeros(80)
-    shared[tree.features] = tree.offsets
+    known = tree.table[: 2 * tree.table_indptr[1] : 2]
+    shared[known[known >= 0]] = tree.edges().offsets[: len(known)][known >= 0]
     order = np.argsort(~tree.slots[:N])
     np.testing.assert_allclose(matrix.T, (dense - shared)[order], atol=1e-6)
 
@@ -256,6 +262,16 @@ def arrays_of(name: str) -> Any:
     return change
 
 
+def at_an_entry(column: int, value: int) -> Any:
+    """A change of the first feature in the table of the first tree, or of where its cells begin."""
+
+    def apply(arrays: Any, meta: Any) -> None:
+        table = arrays["trees/0/table"]
+        table[2 * np.flatnonzero(table[::2] >= 0)[0] + column] = value
+
+    return apply
+
+
 CRAFTED = [
     arrays_of("slots")(0, 0),
     arrays_of("slots")(0, 10_000),
@@ -265,24 +281,25 @@ CRAFTED = [
     arrays_of("slot_indptr")(1, -16),
     arrays_of("slot_indptr")(1, 0),
     arrays_of("slot_indptr")(-1, 16_000),
-    arrays_of("features")(0, 81),
-    arrays_of("features")(0, -1),
-    arrays_of("entry_indptr")(1, 10**9),
-    arrays_of("row_indptr")(1, 10**9),
-    arrays_of("row_indptr")(0, 1),
-    arrays_of("blocks")(0, 3),
-    arrays_of("blocks")(0, -1),
-    arrays_of("bucket_indptr")(1, 10**9),
-    arrays_of("bucket_indptr")(1, 1),
-    arrays_of("buckets")(0, 1),
-    arrays_of("buckets")(1, 10**6),
-    arrays_of("buckets")(-1, 10**6),
-    arrays_of("buckets")(1, -1),
-    lambda arrays, meta: arrays.pop("trees/0/weights"),
+    arrays_of("table_indptr")(1, 10**9),
+    arrays_of("table_indptr")(1, 0),
+    arrays_of("table_indptr")(0, 1),
+    at_an_entry(0, 81),
+    at_an_entry(0, 5),
+    at_an_entry(1, -1),
+    at_an_entry(1, 10**6),
+    arrays_of("table")(slice(None, None, 2), 0),
+    arrays_of("cell_indptr")(1, 10**9),
+    arrays_of("cell_indptr")(0, 1),
+    arrays_of("cell_indptr")(1, 0),
+    arrays_of("cells")(slice(None), 0),
+    arrays_of("cells")(1, 3 << 16 | 1),
+    arrays_of("cells")(1, -1),
+    lambda arrays, meta: arrays.pop("trees/0/cells"),
     lambda arrays, meta: arrays.pop("trees/1/slots"),
-    lambda arrays, meta: arrays.update({"trees/0/weights": arrays["trees/0/weights"][:-1]}),
-    lambda arrays, meta: arrays.update({"trees/0/weights": arrays["trees/0/weights"][:, :8].copy()}),
-    lambda arrays, meta: arrays.update({"trees/0/offsets": arrays["trees/0/offsets"][:-1]}),
+    lambda arrays, meta: arrays.update({"trees/0/cells": arrays["trees/0/cells"][:-1]}),
+    lambda arrays, meta: arrays.update({"trees/0/cells": arrays["trees/0/cells"].view(np.float32)}),
+    lambda arrays, meta: arrays.update({"trees/0/table": arrays["trees/0/table"][:-1]}),
     lambda arrays, meta: meta["fitted"].update(n_trees=3),
     lambda arrays, meta: meta["fitted"].update(n_trees=0),
     lambda arrays, meta: meta["fitted"].update(n_trees="2"),

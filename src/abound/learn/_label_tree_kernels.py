@@ -262,8 +262,8 @@ def solve_nodes(
     kept: Any,
     out: Any,
 ) -> Any:
-    """Solve the problems of nodes ``begin`` to ``end``; return how many entries, rows and buckets they have."""
-    n_entries = n_rows_out = n_buckets = 0
+    """Solve the problems of nodes ``begin`` to ``end``; return the size of their tables and the number of cells."""
+    table_size = n_cells = 0
     for node in range(begin, end):
         low, high = pair_indptr[node], pair_indptr[node + 1]
         n_rows = number_rows(pair_rows, low, high, room.rows, room.local)
@@ -284,12 +284,11 @@ def solve_nodes(
             begin_block(n_rows, n_features, room.local, pair_places[low:high], block, n_lanes, room)
             take_sweeps(costs, loss, tol, max_sweeps, n_rows, 1 << 62, room)
             n_kept = keep_heavy(n_features, block, n_lanes, min_weight, room, n_kept, kept)
-        count = lay_out_node(
+        size, n_own = lay_out_node(
             *(room.features, n_features, room.offsets, kept, n_kept, room.counts, room.cursor),
-            *(n_entries, n_rows_out, n_buckets, out),
+            *(table_size, n_cells, out),
         )
-        n_entries += count
-        n_rows_out += n_kept
-        n_buckets += max(1, count) + 1
-        out.entry_counts[node - begin] = count
-    return n_entries, n_rows_out, n_buckets
+        table_size += size
+        n_cells += n_own
+        out.table_sizes[node - begin], out.cell_counts[node - begin] = size, n_own
+    return table_size, n_cells

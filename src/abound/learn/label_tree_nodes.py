@@ -135,15 +135,12 @@ class Desk:
 
 
 class Written(NamedTuple):
-    """Room for the entries of some nodes; see `NodeEntries`."""
+    """Room for what some nodes know; see `NodeEntries`."""
 
-    entry_counts: IntArray
-    features: IdArray
-    offsets: Float32Array
-    row_counts: IdArray
-    blocks: IdArray
-    weights: Float32Array
-    buckets: IdArray
+    table_sizes: IntArray
+    table: IdArray
+    cell_counts: IntArray
+    cells: IdArray
 
 
 def solve_small_nodes(
@@ -278,9 +275,9 @@ def solve_large_node(
     n_kept = len(kept.features)
     out = _make_written(1, n_features, n_kept, desk)
     scratch = room.counts, room.cursor
-    n_entries = lay_out_node(room.features, n_features, room.offsets, kept, n_kept, *scratch, 0, 0, 0, out)
-    out.entry_counts[0] = n_entries
-    return _written(out, 1, n_entries, n_kept, max(1, n_entries) + 1)
+    sizes = lay_out_node(room.features, n_features, room.offsets, kept, n_kept, *scratch, 0, 0, out)
+    out.table_sizes[0], out.cell_counts[0] = sizes
+    return _written(out, 1, *sizes)
 
 
 def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, desk: Desk, *, on_disk: bool = False) -> Room:
@@ -333,26 +330,20 @@ def _make_kept(n: int, desk: Desk) -> Kept:
 
 def _make_written(n_nodes: int, n_entries: int, n_rows: int, desk: Desk) -> Written:
     return Written(
-        desk.array("out_entry_counts", n_nodes, np.int64),
-        desk.array("out_features", n_entries, np.int32),
-        desk.array("out_offsets", n_entries, np.float32),
-        desk.array("out_row_counts", n_entries, np.int32),
-        desk.array("out_blocks", n_rows, np.int32),
-        desk.lanes("out_weights", n_rows),
-        desk.array("out_buckets", n_entries + 2 * n_nodes, np.int32),
+        desk.array("out_table_sizes", n_nodes, np.int64),
+        desk.array("out_table", 2 * (2 * n_entries + n_nodes), np.int32),
+        desk.array("out_cell_counts", n_nodes, np.int64),
+        desk.array("out_cells", 2 * n_entries + (1 + LANES) * n_rows, np.int32),
     )
 
 
-def _written(out: Written, n_nodes: int, n_entries: int, n_rows: int, n_buckets: int) -> NodeEntries:
+def _written(out: Written, n_nodes: int, table_size: int, n_cells: int) -> NodeEntries:
     """A copy of what was written."""
-    counts = out.entry_counts[:n_nodes]
+    if int(out.cell_counts[:n_nodes].max()) >= 2**31:
+        raise ValueError("a node of the tree has more than 2³¹ weights: use a larger min_weight, or more levels")
     return NodeEntries(
-        np.concatenate(([0], np.cumsum(counts))),
-        out.features[:n_entries].copy(),
-        out.offsets[:n_entries].copy(),
-        np.concatenate(([0], np.cumsum(out.row_counts[:n_entries], dtype=np.int64))),
-        out.blocks[:n_rows].copy(),
-        out.weights[:n_rows].copy(),
-        np.concatenate(([0], np.cumsum(np.maximum(1, counts) + 1))),
-        out.buckets[:n_buckets].copy(),
+        out.table_sizes[:n_nodes].copy(),
+        out.table[: 2 * table_size].copy(),
+        out.cell_counts[:n_nodes].copy(),
+        out.cells[:n_cells].copy(),
     )

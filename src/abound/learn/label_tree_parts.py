@@ -11,11 +11,10 @@ import numpy.typing as npt
 from abound.index.class_index import ClassIndex
 from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
-from abound.rank.tree_weights import EMPTY, TreeWeights
-from abound.store import Section, check_ids, check_indptr
-from abound.validation import Float64Array, IdArray, IntArray, Rows, check_number, frozen
+from abound.rank.tree_weights import EMPTY, Edges, TreeWeights
+from abound.store import Section, check_indptr
+from abound.validation import Float64Array, IdArray, IntArray, Rows, check_number
 
-ROWS_A_STEP = 100_000
 NODES_OF_QUADRATURE = 48
 
 
@@ -36,16 +35,12 @@ def leaf_index(trees: Sequence[TreeWeights], n_features: int, n_classes: int) ->
     """
     found: list[tuple[npt.NDArray[Any], ...]] = [(np.empty(0, np.int32),) * 2 + (np.empty(0, np.float32),)]
     for tree in trees:
-        entries = np.repeat(np.arange(len(tree.features)), np.diff(tree.row_indptr))
-        nodes = np.repeat(np.arange(tree.n_nodes), np.diff(tree.entry_indptr))
-        for begin in range(0, len(tree.blocks), ROWS_A_STEP):
-            part = slice(begin, begin + ROWS_A_STEP)
-            rows, lanes = np.nonzero(tree.weights[part])
-            entry = entries[part][rows]
-            codes = tree.slots[tree.slot_indptr[nodes[entry]] + LANES * tree.blocks[part][rows] + lanes]
-            at_leaf = (codes < 0) & (codes != EMPTY)
-            weights = tree.weights[part][rows[at_leaf], lanes[at_leaf]] / np.float32(len(trees))
-            found.append((tree.features[entry[at_leaf]], ~codes[at_leaf], weights))
+        edges = tree.edges()
+        nodes = np.repeat(np.arange(tree.n_nodes), np.diff(tree.table_indptr))[edges.entries]
+        codes = tree.slots[tree.slot_indptr[nodes] + edges.places]
+        at_leaf = np.flatnonzero((codes < 0) & (codes != EMPTY))
+        weights = edges.weights[at_leaf] / np.float32(len(trees))
+        found.append((tree.table[2 * edges.entries[at_leaf]], ~codes[at_leaf], weights))
     features, classes, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return ClassIndex.from_edges(features, classes, weights, n_features=n_features, n_classes=n_classes)
 
@@ -121,14 +116,11 @@ def _owner(tree: TreeWeights, slot: int) -> int:
 def _weights_at(tree: TreeWeights, slot: int, features: IdArray) -> Float64Array:
     """The weight of each feature for the child in a slot."""
     node = _owner(tree, slot)
-    block, lane = divmod(slot - int(tree.slot_indptr[node]), LANES)
     weights = np.zeros(len(features))
     for j, feature in enumerate(features.tolist()):
         entry = kernels.find_entry(tree, node, feature)
         if entry >= 0:
-            rows = slice(tree.row_indptr[entry], tree.row_indptr[entry + 1])
-            own = tree.weights[rows, lane][tree.blocks[rows] == block]
-            weights[j] = tree.offsets[entry] + own.sum()
+            weights[j] = kernels.weight_of(tree, node, entry, slot - tree.slot_indptr[node])
     return weights
 
 
@@ -184,42 +176,37 @@ def pruned_trees(
     check_number("max_degree", max_degree, 0, whole=True, or_none=True)
     check_number("min_weight", min_weight, 0, or_none=True)
     check_number("max_edges", max_edges, 0, whole=True, or_none=True)
-    if max_degree is not None:
-        trees = [_with_degree(tree, max_degree) for tree in trees]
     least = min_weight or 0.0
+    listed = [tree.edges() for tree in trees]
+    if max_degree is not None:
+        listed = [_with_degree(edges, max_degree) for edges in listed]
     if max_edges is not None:
-        sizes = np.concatenate([np.abs(part).ravel() for tree in trees for part in (tree.weights, tree.offsets)])
+        sizes = np.concatenate([np.abs(part) for edges in listed for part in (edges.weights, edges.offsets)])
         sizes = sizes[sizes > 0]
         if len(sizes) > max_edges:
             nth = len(sizes) - max_edges
             heaviest = np.partition(sizes, nth)[nth] if max_edges else np.inf
             least = max(least, float(heaviest))
-    return [_pruned(tree, np.float32(least)) for tree in trees]
+    return [tree.with_edges(_heavy(edges, np.float32(least))) for tree, edges in zip(trees, listed, strict=True)]
 
 
-def _with_degree(tree: TreeWeights, most: int) -> TreeWeights:
-    """The tree with the heaviest weights of each entry alone."""
-    rows, lanes = np.nonzero(tree.weights)
-    sizes = np.abs(tree.weights[rows, lanes])
-    entries = np.repeat(np.arange(len(tree.features)), np.diff(tree.row_indptr))[rows]
-    by_size = np.lexsort((lanes, rows, -sizes, entries))
-    first = np.searchsorted(entries[by_size], entries[by_size])
-    dropped = by_size[np.arange(len(by_size)) - first >= most]
-    weights = tree.weights.copy()
-    weights[rows[dropped], lanes[dropped]] = 0
-    return tree._replace(weights=frozen(weights, np.float32))
+def _with_degree(edges: Edges, most: int) -> Edges:
+    """The heaviest weights of each entry alone."""
+    by_size = np.lexsort((edges.places, -np.abs(edges.weights), edges.entries))
+    sorted_entries = edges.entries[by_size]
+    rank = np.arange(len(by_size)) - np.searchsorted(sorted_entries, sorted_entries)
+    return _those(edges, np.sort(by_size[rank < most]))
 
 
-def _pruned(tree: TreeWeights, least: np.float32) -> TreeWeights:
-    weights = np.where(np.abs(tree.weights) >= least, tree.weights, 0)
-    used = weights.any(axis=1)
-    before = np.concatenate(([0], np.cumsum(used)))
-    return tree._replace(
-        offsets=frozen(np.where(np.abs(tree.offsets) >= least, tree.offsets, 0), np.float32),
-        row_indptr=frozen(before[tree.row_indptr], np.int64),
-        blocks=frozen(tree.blocks[used], np.int32),
-        weights=frozen(weights[used], np.float32),
-    )
+def _heavy(edges: Edges, least: np.float32) -> Edges:
+    """Weights and offsets of some size alone."""
+    kept = _those(edges, np.flatnonzero(np.abs(edges.weights) >= least))
+    offsets = np.where(np.abs(edges.offsets) >= least, edges.offsets, np.float32(0))
+    return kept._replace(offsets=offsets)
+
+
+def _those(edges: Edges, which: IntArray) -> Edges:
+    return edges._replace(entries=edges.entries[which], places=edges.places[which], weights=edges.weights[which])
 
 
 def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
@@ -243,22 +230,19 @@ def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
     if n_nodes < 1 or (slot_indptr % LANES).any() or (np.diff(slot_indptr) == 0).any():
         raise section.fault("slot_indptr", f"a node has no children or not a multiple of {LANES} slots")
     _check_slots(section, slots, slot_indptr, n_classes)
-    features = section.require("features", np.int32)
-    check_ids(section.name_of("features"), features, n_features)
-    entry_indptr = _pointers(section, "entry_indptr", n_nodes, len(features))
-    offsets = section.require("offsets", np.float32, (len(features),))
-    blocks = section.require("blocks", np.int32)
-    row_indptr = _pointers(section, "row_indptr", len(features), len(blocks))
-    n_blocks = np.repeat(np.diff(slot_indptr) // LANES, np.diff(row_indptr[entry_indptr]))
-    if (blocks < 0).any() or (blocks >= n_blocks).any():
-        raise section.fault("blocks", "a block that its node does not have")
-    weights = section.require("weights", np.float32, (len(blocks), LANES))
-    buckets = section.require("buckets", np.int32)
-    bucket_indptr = _pointers(section, "bucket_indptr", n_nodes, len(buckets))
-    _check_buckets(section, buckets, bucket_indptr, np.diff(entry_indptr))
-    return TreeWeights(
-        *(slot_indptr, slots, entry_indptr, features, offsets, row_indptr, blocks, weights, bucket_indptr, buckets)
-    )
+    table = section.require("table", np.int32)
+    if len(table) % 2:
+        raise section.fault("table", "it has half a place")
+    table_indptr = _pointers(section, "table_indptr", n_nodes, len(table) // 2)
+    cells = section.require("cells", np.int32)
+    cell_indptr = _pointers(section, "cell_indptr", n_nodes, len(cells))
+    tree = TreeWeights(slot_indptr, slots, table_indptr, table, cell_indptr, cells)
+    match kernels.faults(tree, n_features):
+        case 1:
+            raise section.fault("table", f"it does not tell where a node keeps its features, of {n_features}")
+        case 2:
+            raise section.fault("cells", "they are not the weights of children that their node has")
+    return tree
 
 
 def _pointers(section: Section, name: str, n: int | None, end: int) -> IntArray:
@@ -277,15 +261,3 @@ def _check_slots(section: Section, slots: IdArray, slot_indptr: IntArray, n_clas
     classes = ~slots[is_leaf]
     if (classes >= n_classes).any() or len(np.unique(classes)) != n_classes:
         raise section.fault("slots", f"it does not hold the {n_classes} classes of the model")
-
-
-def _check_buckets(section: Section, buckets: IdArray, indptr: IntArray, n_entries: IntArray) -> None:
-    if (np.diff(indptr) < 2).any():
-        raise section.fault("bucket_indptr", "a node without buckets")
-    falls = np.flatnonzero(buckets[1:] < buckets[:-1]) + 1
-    if (
-        not np.isin(falls, indptr[1:-1]).all()
-        or buckets[indptr[:-1]].any()
-        or (buckets[indptr[1:] - 1] != n_entries).any()
-    ):
-        raise section.fault("buckets", "they do not cut the entries of their node")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._lane_sums import LANES
+from abound.rank._lane_sums import LANES, at_least, below_zero, lowest_bit
 from abound.rank._node_kernels import EMPTY, add_up, look_up
 from abound.rank._topk_kernels import comes_before, offer, sort_heap
 
@@ -103,47 +103,54 @@ def offer_children(
     n: int, tree: Any, link: int, open_nodes: Any, open_classes: Any, room: Any, out_ids: Any, out_scores: Any
 ) -> None:
     """Let the children of each row's node wait, or be among the leaves wanted."""
-    waiting, chances, n_waiting, sums = room.waiting, room.chances, room.n_waiting, room.looked.sums
-    slots, slot_indptr = tree.slots, tree.slot_indptr
-    beam, k = waiting.shape[2], out_ids.shape[1]
-    width = LANES * (sums.shape[0] // len(room.found))
+    slots, slot_indptr, sums = tree.slots, tree.slot_indptr, room.looked.sums
+    n_levels, beam, k = room.waiting.shape[1], room.waiting.shape[2], out_ids.shape[1]
+    width = sums.shape[0] // len(room.found)
     for i in range(n):
         node, row, above, below = room.looked.nodes[i], room.looked.rows[i], room.above[i], room.level[i] + 1
-        shift = i * width - slot_indptr[node]
-        # Most children are turned down by a look at their score.
-        least_node = least_leaf = np.float32(-np.inf)
-        if below < waiting.shape[1] and n_waiting[i, below] == beam:
-            least_node = least_score(above, chances[i, below, beam - 1], link)
-        if room.found[i] == k:
-            least_leaf = least_score(above, out_scores[row, 0], link)
-        for slot in range(slot_indptr[node], slot_indptr[node + 1]):
-            child = slots[slot]
-            place = slot + shift
-            s = sums[place // LANES, place % LANES]
-            if s < (least_node if child >= 0 else least_leaf) or child == EMPTY:
-                continue
-            score = above + link_of(s, link)
-            if child >= 0:
-                if len(open_nodes) and not open_nodes[child]:
+        n_blocks = (slot_indptr[node + 1] - slot_indptr[node]) // LANES
+        # On the lowest level there are leaves alone.
+        level = min(below, n_levels - 1)
+        waiting, chances, n_waiting = room.waiting[i, level], room.chances[i, level], room.n_waiting[i, level]
+        best_ids, best_scores, found = out_ids[row], out_scores[row], room.found[i]
+        for b in range(n_blocks):
+            # Most children are turned down by a look at their scores, sixteen at once.
+            least_node = least_score(above, chances[beam - 1], link) if n_waiting == beam else np.float32(-np.inf)
+            least_leaf = least_score(above, best_scores[0], link) if found == k else np.float32(-np.inf)
+            first = slot_indptr[node] + b * LANES
+            leaves = below_zero(slots, first)
+            lanes = at_least(sums, i * width + b, least_leaf) & leaves
+            lanes |= at_least(sums, i * width + b, least_node) & ~leaves
+            while lanes:
+                lane = lowest_bit(lanes)
+                lanes &= lanes - 1
+                child = slots[first + lane]
+                if child == EMPTY:
                     continue
-                last = n_waiting[i, below]
-                if last == beam:
-                    last -= 1
-                    if not comes_before(score, child, chances[i, below, last], waiting[i, below, last]):
-                        continue
-                else:
-                    n_waiting[i, below] = last + 1
-                while last > 0 and comes_before(score, child, chances[i, below, last - 1], waiting[i, below, last - 1]):
-                    waiting[i, below, last] = waiting[i, below, last - 1]
-                    chances[i, below, last] = chances[i, below, last - 1]
-                    last -= 1
-                waiting[i, below, last], chances[i, below, last] = child, score
-                if n_waiting[i, below] == beam:
-                    least_node = least_score(above, chances[i, below, beam - 1], link)
-            elif len(open_classes) == 0 or open_classes[~child]:
-                room.found[i] = offer(score, np.int32(~child), room.found[i], out_ids[row], out_scores[row])
-                if room.found[i] == k:
-                    least_leaf = least_score(above, out_scores[row, 0], link)
+                score = above + link_of(sums[i * width + b, lane], link)
+                if child < 0:
+                    if len(open_classes) == 0 or open_classes[~child]:
+                        found = offer(score, np.int32(~child), found, best_ids, best_scores)
+                elif len(open_nodes) == 0 or open_nodes[child]:
+                    n_waiting = let_wait(score, child, n_waiting, waiting, chances)
+        room.n_waiting[i, level], room.found[i] = n_waiting, found
+
+
+@kernel
+def let_wait(score: Any, child: Any, size: int, waiting: Any, chances: Any) -> Any:
+    """Put a node among the best that wait, which are sorted, if it is one of these; return how many they are."""
+    last = size
+    if size == len(waiting):
+        last -= 1
+        if not comes_before(score, child, chances[last], waiting[last]):
+            return size
+    else:
+        size += 1
+    while last > 0 and comes_before(score, child, chances[last - 1], waiting[last - 1]):
+        waiting[last], chances[last] = waiting[last - 1], chances[last - 1]
+        last -= 1
+    waiting[last], chances[last] = child, score
+    return size
 
 
 @kernel

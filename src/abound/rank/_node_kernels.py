@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._lane_sums import LANES, add_weights, ask_for
+from abound.rank._lane_sums import LANES, add_packed, ask_for
 
 EMPTY = np.int32(-(2**31))
 """What stands in a slot without a child. Other numbers below 0 are ``~c``, the leaf of class c; else a node."""
@@ -19,23 +19,28 @@ SPREAD = np.uint64(2654435769)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
+ALL_LANES = (1 << LANES) - 1
+ALL_BLOCKS = (1 << 15) - 1
+LAST = np.int32(-(2**31))
+"""The bit of an entry's last head."""
+
 
 @kernel
-def bucket_of(feature: int, n_buckets: int) -> Any:
-    """Return the bucket of a feature: multiplicative hashing, any number of buckets."""
+def place_of(feature: int, size: int) -> Any:
+    """Return where in a table of a size a feature is looked for first: multiplicative hashing, any size."""
     mixed = (np.uint64(feature) * SPREAD) & LOW_HALF
-    return np.int64((mixed * np.uint64(n_buckets)) >> HALF)
+    return np.int64((mixed * np.uint64(size)) >> HALF)
 
 
 @kernel
 def find_entry(tree: Any, node: int, feature: int) -> Any:
-    """Return where a node keeps the weights of a feature, -1 if it has none."""
-    base = tree.bucket_indptr[node]
-    bucket = base + bucket_of(feature, tree.bucket_indptr[node + 1] - base - 1)
-    first = tree.entry_indptr[node]
-    for e in range(first + tree.buckets[bucket], first + tree.buckets[bucket + 1]):
-        if tree.features[e] == feature:
-            return e
+    """Return where in the table a node has a feature, -1 if it does not know it."""
+    base, end = tree.table_indptr[node], tree.table_indptr[node + 1]
+    t = base + place_of(feature, end - base)
+    while tree.table[2 * t] >= 0:
+        if tree.table[2 * t] == feature:
+            return t
+        t = t + 1 if t + 1 < end else base
     return np.int64(-1)
 
 
@@ -43,51 +48,42 @@ def find_entry(tree: Any, node: int, feature: int) -> Any:
 def look_up(indptr: Any, indices: Any, data: Any, n: int, tree: Any, looked: Any) -> None:
     """Find the weights of the features of n rows, each at a node: ``looked.rows`` and ``looked.nodes``.
 
-    A large model is not in the cache, and four pointers are followed one after the other. So all features of all rows
-    take each step together, and ask for the memory that the next step reads.
+    A large model is not in the cache, and pointers are followed one after the other. So all features of all rows take
+    each step together, and ask for the memory that the next step reads.
     """
-    rows, nodes, entries, values, counts = looked.rows, looked.nodes, looked.entries, looked.values, looked.counts
-    buckets, bucket_indptr, features = tree.buckets, tree.bucket_indptr, tree.features
-    entry_indptr, row_indptr = tree.entry_indptr, tree.row_indptr
+    rows, nodes, cells, values, counts = looked.rows, looked.nodes, looked.cells, looked.values, looked.counts
+    table, table_indptr = tree.table, tree.table_indptr
     for i in range(n):
-        base = bucket_indptr[nodes[i]]
-        n_buckets = bucket_indptr[nodes[i] + 1] - base - 1
+        base = table_indptr[nodes[i]]
+        size = table_indptr[nodes[i] + 1] - base
         low = indptr[rows[i]]
-        for t in range(indptr[rows[i] + 1] - low):
-            bucket = base + bucket_of(indices[low + t], n_buckets)
-            entries[i, t] = bucket
-            ask_for(buckets, bucket)
+        for j in range(indptr[rows[i] + 1] - low):
+            t = base + place_of(indices[low + j], size)
+            cells[i, j] = t
+            ask_for(table, 2 * t)
     for i in range(n):
-        first = entry_indptr[nodes[i]]
-        for t in range(indptr[rows[i] + 1] - indptr[rows[i]]):
-            ask_for(features, first + buckets[entries[i, t]])
-    for i in range(n):
-        first = entry_indptr[nodes[i]]
+        base, end, first = table_indptr[nodes[i]], table_indptr[nodes[i] + 1], tree.cell_indptr[nodes[i]]
         low = indptr[rows[i]]
         found = 0
-        for t in range(indptr[rows[i] + 1] - low):
-            bucket, feature = entries[i, t], indices[low + t]
-            for e in range(first + buckets[bucket], first + buckets[bucket + 1]):
-                if features[e] == feature:
-                    entries[i, found], values[i, found] = e, data[low + t]
+        for j in range(indptr[rows[i] + 1] - low):
+            feature, t = indices[low + j], cells[i, j]
+            while table[2 * t] >= 0:
+                if table[2 * t] == feature:
+                    p = first + table[2 * t + 1]
+                    cells[i, found], values[i, found] = p, data[low + j]
                     found += 1
-                    ask_for(row_indptr, e)
-                    ask_for(tree.offsets, e)
+                    ask_for(tree.cells, p)
+                    ask_for(tree.cells, p + LANES)
                     break
+                t = t + 1 if t + 1 < end else base
         counts[i] = found
-    for i in range(n):
-        for t in range(counts[i]):
-            q = row_indptr[entries[i, t]]
-            ask_for(tree.blocks, q)
-            ask_for(tree.weights, q)
-            ask_for(tree.weights, q + 1)
 
 
 @kernel
 def add_up(n: int, tree: Any, looked: Any) -> None:
     """Write ``w·x`` of all children of each row's node, in blocks of 16, from what was looked up."""
-    nodes, entries, values, counts, sums = looked.nodes, looked.entries, looked.values, looked.counts, looked.sums
-    row_indptr, offsets, blocks, weights = tree.row_indptr, tree.offsets, tree.blocks, tree.weights
+    nodes, values, counts, sums = looked.nodes, looked.values, looked.counts, looked.sums
+    cells, weights = tree.cells, tree.cells.view(np.float32)
     width = sums.shape[0] // len(nodes)
     for i in range(n):
         n_blocks = (tree.slot_indptr[nodes[i] + 1] - tree.slot_indptr[nodes[i]]) // LANES
@@ -96,11 +92,14 @@ def add_up(n: int, tree: Any, looked: Any) -> None:
             for lane in range(LANES):
                 sums[b, lane] = 0
         common = np.float32(0)
-        for t in range(counts[i]):
-            e, value = entries[i, t], values[i, t]
-            common += value * offsets[e]
-            for q in range(row_indptr[e], row_indptr[e + 1]):
-                add_weights(weights, q, value, sums, base + blocks[q])
+        for j in range(counts[i]):
+            p, value = looked.cells[i, j], values[i, j]
+            common += value * weights[p]
+            head = np.int64(0)
+            p += 1
+            while head >= 0:
+                head = np.int64(cells[p])
+                p = add_packed(cells, p + 1, head & ALL_LANES, value, sums, base + (head >> LANES & ALL_BLOCKS))
         if common != 0:
             for b in range(base, base + n_blocks):
                 for lane in range(LANES):
@@ -132,6 +131,40 @@ def count_levels(tree: Any, level: Any) -> Any:
 
 
 @kernel
+def count_weights(weights: Any, j: int) -> Any:
+    """Return how many of a row of sixteen weights are not 0."""
+    n = 0
+    for lane in range(LANES):
+        n += weights[j, lane] != 0
+    return n
+
+
+@kernel
+def pack(block: int, rows: Any, j: int, is_last: bool, cells: Any, weights: Any, p: int) -> Any:
+    """Write a row of sixteen weights as a head and those that are not 0, from cell p on; return the cell behind them.
+
+    ``weights`` is what the cells are as numbers.
+    """
+    lanes, q = 0, p + 1
+    for lane in range(LANES):
+        if rows[j, lane] != 0:
+            lanes |= 1 << lane
+            weights[q] = rows[j, lane]
+            q += 1
+    cells[p] = np.int32(block << LANES | lanes) | (LAST if is_last else np.int32(0))
+    return q
+
+
+@kernel
+def enter(feature: int, start: int, base: int, size: int, table: Any) -> None:
+    """Write a feature and where its cells begin into the first place of a table from its own on that is free."""
+    t = place_of(feature, size)
+    while table[2 * (base + t)] >= 0:
+        t = t + 1 if t + 1 < size else 0
+    table[2 * (base + t)], table[2 * (base + t) + 1] = feature, start
+
+
+@kernel
 def lay_out_node(
     features: Any,
     n_features: int,
@@ -140,51 +173,168 @@ def lay_out_node(
     n_kept: int,
     counts: Any,
     cursor: Any,
-    entry: int,
-    row: int,
-    bucket: int,
+    base: int,
+    cell: int,
     out: Any,
 ) -> Any:
-    """Write what a node knows, its features sorted by their hash; return how many they are.
+    """Write what a node knows; return the size of its table and the number of its cells.
 
     ``kept`` has the weights by block: the place of their feature in ``features``, the block, and the 16 numbers. They
-    go to ``out`` from the given entry, row and bucket on. A feature without weights and offset is left out. ``counts``
-    and ``cursor`` have room for a number a feature.
+    go to ``out``, from the given place of the table and the given cell on. A feature without weights and offset is left
+    out. ``counts`` and ``cursor`` have room for a number a feature.
     """
     counts[:n_features] = 0
+    cursor[:n_features] = 0
     for j in range(n_kept):
         counts[kept.features[j]] += 1
+        cursor[kept.features[j]] += 1 + count_weights(kept.weights, j)
     n_entries = 0
     for f in range(n_features):
         n_entries += counts[f] > 0 or offsets[f] != 0
-    n_buckets = max(1, n_entries)
-    for b in range(n_buckets + 1):
-        out.buckets[bucket + b] = 0
+    # At least half of it is free, so that what is looked for is soon found, or soon missed.
+    size = 2 * n_entries + 1
+    out.table[2 * base : 2 * (base + size)] = -1
+    weights = out.cells.view(np.float32)
+    end = cell
     for f in range(n_features):
         if counts[f] > 0 or offsets[f] != 0:
-            out.buckets[bucket + bucket_of(features[f], n_buckets) + 1] += 1
-    for b in range(n_buckets):
-        out.buckets[bucket + b + 1] += out.buckets[bucket + b]
-    for f in range(n_features - 1, -1, -1):
-        if counts[f] > 0 or offsets[f] != 0:
-            # Filled from behind, the end of each bucket becomes its beginning.
-            b = bucket + bucket_of(features[f], n_buckets) + 1
-            out.buckets[b] -= 1
-            cursor[f] = out.buckets[b]
-            e = entry + out.buckets[b]
-            out.features[e], out.offsets[e], out.row_counts[e] = features[f], offsets[f], counts[f]
-    for b in range(n_buckets):
-        out.buckets[bucket + b] = out.buckets[bucket + b + 1]
-    out.buckets[bucket + n_buckets] = n_entries
-    total = 0
-    for i in range(n_entries):
-        counts[i] = total
-        total += out.row_counts[entry + i]
+            enter(features[f], end - cell, base, size, out.table)
+            weights[end] = offsets[f]
+            if counts[f] == 0:
+                out.cells[end + 1] = LAST
+            n_cells = 1 + max(1, cursor[f])
+            cursor[f] = end + 1 - cell
+            end += n_cells
     for j in range(n_kept):
-        i = cursor[kept.features[j]]
-        q = row + counts[i]
-        counts[i] += 1
-        out.blocks[q] = kept.blocks[j]
+        f = kept.features[j]
+        counts[f] -= 1
+        p = cell + cursor[f]
+        cursor[f] = pack(kept.blocks[j], kept.weights, j, counts[f] == 0, out.cells, weights, p) - cell
+    return size, end - cell
+
+
+@kernel
+def count_edges(tree: Any) -> Any:
+    """Return how many weights all children have of their own, and how many offsets are not 0."""
+    weights, n, n_offsets = tree.cells.view(np.float32), 0, 0
+    for node in range(len(tree.table_indptr) - 1):
+        for t in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
+            if tree.table[2 * t] < 0:
+                continue
+            p = tree.cell_indptr[node] + tree.table[2 * t + 1]
+            n_offsets += weights[p] != 0
+            head = np.int64(0)
+            p += 1
+            while head >= 0:
+                head, p = np.int64(tree.cells[p]), p + 1
+                lanes = head & ALL_LANES
+                while lanes:
+                    lanes &= lanes - 1
+                    p += 1
+                    n += 1
+    return n, n_offsets
+
+
+@kernel
+def weight_of(tree: Any, node: int, t: int, place: int) -> Any:
+    """Return the weight of the feature at place t of the table for the child at a place of the node."""
+    weights, p = tree.cells.view(np.float32), tree.cell_indptr[node] + tree.table[2 * t + 1]
+    total = weights[p]
+    head = np.int64(0)
+    p += 1
+    while head >= 0:
+        head, p = np.int64(tree.cells[p]), p + 1
         for lane in range(LANES):
-            out.weights[q, lane] = kept.weights[j, lane]
-    return n_entries
+            if head >> lane & 1:
+                if (head >> LANES & ALL_BLOCKS) * LANES + lane == place:
+                    total += weights[p]
+                p += 1
+    return total
+
+
+@kernel
+def list_edges(tree: Any, offsets: Any, entries: Any, places: Any, values: Any) -> None:
+    """Write the offset at each place of the table, and for each weight its entry, the place of its child, the number.
+
+    An entry is a place of the table. ``offsets`` begins at 0.
+    """
+    weights, n = tree.cells.view(np.float32), 0
+    for node in range(len(tree.table_indptr) - 1):
+        for t in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
+            if tree.table[2 * t] < 0:
+                continue
+            p = tree.cell_indptr[node] + tree.table[2 * t + 1]
+            offsets[t] = weights[p]
+            head = np.int64(0)
+            p += 1
+            while head >= 0:
+                head, p = np.int64(tree.cells[p]), p + 1
+                for lane in range(LANES):
+                    if head >> lane & 1:
+                        place = (head >> LANES & ALL_BLOCKS) * LANES + lane
+                        entries[n], places[n], values[n] = t, place, weights[p]
+                        n, p = n + 1, p + 1
+
+
+@kernel
+def pack_edges(
+    offsets: Any, entries: Any, places: Any, values: Any, table_indptr: Any, table: Any, cell_indptr: Any, cells: Any
+) -> None:
+    """Write cells, and where they begin into the table, from the list of `list_edges` or a part of it."""
+    weights, n, p = cells.view(np.float32), 0, np.int64(0)
+    for node in range(len(table_indptr) - 1):
+        first = p
+        for t in range(table_indptr[node], table_indptr[node + 1]):
+            if table[2 * t] < 0:
+                continue
+            table[2 * t + 1] = p - first
+            weights[p] = offsets[t]
+            p += 1
+            head, block = p, np.int64(-1)
+            while n < len(entries) and entries[n] == t:
+                if places[n] // LANES != block:
+                    head, block = p, np.int64(places[n] // LANES)
+                    cells[head] = np.int32(block << LANES)
+                    p += 1
+                cells[head] |= np.int32(1 << (places[n] % LANES))
+                weights[p] = values[n]
+                n, p = n + 1, p + 1
+            if block < 0:
+                cells[p] = 0
+                p += 1
+            cells[head] |= LAST
+        cell_indptr[node + 1] = p
+
+
+@kernel
+def faults(tree: Any, n_features: int) -> Any:
+    """Return how a tree from a file would lead a walk astray: 0 not at all, 1 by its table, 2 by its cells."""
+    for node in range(len(tree.table_indptr) - 1):
+        n_blocks = (tree.slot_indptr[node + 1] - tree.slot_indptr[node]) // LANES
+        base, end = tree.table_indptr[node], tree.table_indptr[node + 1]
+        n_free = 0
+        for t in range(base, end):
+            n_free += tree.table[2 * t] < 0
+        if n_free == 0:
+            return 1
+        for t in range(base, end):
+            feature = tree.table[2 * t]
+            if feature < 0:
+                continue
+            if feature >= n_features or find_entry(tree, node, feature) != t or tree.table[2 * t + 1] < 0:
+                return 1
+            p, behind = tree.cell_indptr[node] + tree.table[2 * t + 1] + 1, tree.cell_indptr[node + 1]
+            head = np.int64(0)
+            while head >= 0:
+                if p >= behind:
+                    return 2
+                head, p = np.int64(tree.cells[p]), p + 1
+                lanes = head & ALL_LANES
+                if (head >> LANES & ALL_BLOCKS) >= n_blocks:
+                    return 2
+                while lanes:
+                    lanes &= lanes - 1
+                    p += 1
+            if p > behind:
+                return 2
+    return 0

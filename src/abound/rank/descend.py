@@ -37,11 +37,11 @@ VALUES_A_CALL = 100_000
 
 
 class LookedUp(NamedTuple):
-    """What some rows find at a node each: the entries of their features, their values, and the scores of children."""
+    """What some rows find at a node each: the cells of their features, their values, and the scores of children."""
 
     rows: IntArray
     nodes: IntArray
-    entries: IntArray
+    cells: IntArray
     values: Float32Array
     counts: IntArray
     sums: Float32Array

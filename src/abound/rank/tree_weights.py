@@ -1,4 +1,4 @@
-"""The weights of a tree's nodes, laid out for walks from the root: by node, by feature, sixteen children at a time."""
+"""The weights of a tree's nodes, laid out for walks from the root: by node, by feature, by sixteen children."""
 
 from __future__ import annotations
 
@@ -15,28 +15,31 @@ from abound.validation import Float32Array, IdArray, IntArray, frozen
 EMPTY = int(kernels.EMPTY)
 """What stands in a slot without a child."""
 
+MOST_CHILDREN = LANES << 15
+"""Children that a node may have: a block is numbered in 15 bits."""
+
 
 class TreeWeights(NamedTuple):
     """A tree of linear models: a child's score is the product of its weights with the row. All arrays are frozen.
 
     Node 0 is the root, and parents come before their children. Node ``n`` has its children in the slots
     ``slot_indptr[n]`` to ``slot_indptr[n + 1]``, a multiple of 16: a number in ``slots`` is a node, ``~c`` the leaf of
-    class c, or `EMPTY`. An *entry* is a feature that a node knows: entries ``entry_indptr[n]`` to ``entry_indptr[n +
-    1]``, sorted by a hash of the feature; its bucket ``b`` holds those from ``buckets[bucket_indptr[n] + b]`` to the
-    next, counted from the node's first. All children share the entry's number in ``offsets``; to it come, for blocks of
-    16 children, the rows ``row_indptr[e]`` to ``row_indptr[e + 1]`` of ``weights``, each for the block in ``blocks``.
+    class c, or `EMPTY`. The features that it knows are in the places ``table_indptr[n]`` to ``table_indptr[n + 1]`` of
+    ``table``, which has two numbers a place: a feature, or -1 if it is free, and where its cells begin, counted from
+    ``cell_indptr[n]``. A feature is at the place that its hash tells, or at the next one that was free.
+
+    The cells of a feature are its offset, a weight that all children share, as the bits of a float32; then, for each
+    block of 16 children some of which have a weight of their own, a head, ``block << 16 | lanes`` with a bit for each
+    of these, and their weights, which add to the offset. The last head is below 0. Of sixteen children few have such a
+    weight, and what a row needs of a node and a feature is in two stretches of memory.
     """
 
     slot_indptr: IntArray
     slots: IdArray
-    entry_indptr: IntArray
-    features: IdArray
-    offsets: Float32Array
-    row_indptr: IntArray
-    blocks: IdArray
-    weights: Float32Array
-    bucket_indptr: IntArray
-    buckets: IdArray
+    table_indptr: IntArray
+    table: IdArray
+    cell_indptr: IntArray
+    cells: IdArray
 
     @property
     def n_nodes(self) -> int:
@@ -45,8 +48,8 @@ class TreeWeights(NamedTuple):
 
     @property
     def n_weights(self) -> int:
-        """Number of weights that are not 0."""
-        return int(np.count_nonzero(self.weights) + np.count_nonzero(self.offsets))
+        """Number of weights and offsets that are not 0."""
+        return sum(map(int, kernels.count_edges(self)))
 
     @property
     def most_blocks(self) -> int:
@@ -63,6 +66,46 @@ class TreeWeights(NamedTuple):
         """The class of each leaf."""
         classes: IdArray = ~self.slots[(self.slots < 0) & (self.slots != EMPTY)]
         return classes
+
+    def edges(self) -> Edges:
+        """List all weights.
+
+        Returns
+        -------
+        Edges
+            In the order of the entries.
+        """
+        n = int(kernels.count_edges(self)[0])
+        found = Edges(
+            np.zeros(len(self.table) // 2, dtype=np.float32),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int32),
+            np.empty(n, dtype=np.float32),
+        )
+        kernels.list_edges(self, *found)
+        return found
+
+    def with_edges(self, edges: Edges) -> TreeWeights:
+        """Return the tree with other weights.
+
+        Parameters
+        ----------
+        edges : Edges
+            For the same entries, in their order, the places of each rising.
+
+        Returns
+        -------
+        TreeWeights
+            With the same features and children.
+        """
+        table, cell_indptr = self.table.copy(), np.zeros(self.n_nodes + 1, dtype=np.int64)
+        cells = np.zeros(len(table) + 2 * len(edges.entries), dtype=np.int32)
+        kernels.pack_edges(*edges, self.table_indptr, table, cell_indptr, cells)
+        return self._replace(
+            table=frozen(table, np.int32),
+            cell_indptr=frozen(cell_indptr, np.int64),
+            cells=frozen(cells[: cell_indptr[-1]].copy(), np.int32),
+        )
 
     def remap_classes(self, new_ids: IdArray, n_classes: int) -> TreeWeights:
         """Return the tree with its classes renumbered.
@@ -107,17 +150,25 @@ class TreeWeights(NamedTuple):
         return found
 
 
-class NodeEntries(NamedTuple):
-    """What some consecutive nodes know: the arrays of `TreeWeights` but the slots, counted from the first of them."""
+class Edges(NamedTuple):
+    """The weights of a tree as lists: the offset of each entry; entry, place of the child and number of each weight.
 
-    entry_indptr: IntArray
-    features: IdArray
+    An entry is a place of the tree's table, whether free or not.
+    """
+
     offsets: Float32Array
-    row_indptr: IntArray
-    blocks: IdArray
+    entries: IntArray
+    places: IdArray
     weights: Float32Array
-    bucket_indptr: IntArray
-    buckets: IdArray
+
+
+class NodeEntries(NamedTuple):
+    """What some consecutive nodes know: their parts of a `TreeWeights`, and how large these are, node by node."""
+
+    table_sizes: IntArray
+    table: IdArray
+    cell_counts: IntArray
+    cells: IdArray
 
 
 class Growable(Protocol):
@@ -142,11 +193,9 @@ class Entries:
     """
 
     def __init__(self, make: Callable[..., Growable]) -> None:
-        self._n_entries: list[IntArray] = []
-        self._n_buckets: list[IntArray] = []
-        self._features, self._offsets = make(np.int32), make(np.float32)
-        self._n_rows, self._blocks = make(np.int32), make(np.int32)
-        self._weights, self._buckets = make(np.float32, LANES), make(np.int32)
+        self._table_sizes: list[IntArray] = []
+        self._cell_counts: list[IntArray] = []
+        self._table, self._cells = make(np.int32), make(np.int32)
 
     def append(self, part: NodeEntries) -> None:
         """Take over the next nodes.
@@ -156,14 +205,10 @@ class Entries:
         part : NodeEntries
             What they know.
         """
-        self._n_entries.append(np.diff(part.entry_indptr))
-        self._n_buckets.append(np.diff(part.bucket_indptr))
-        self._n_rows.append(np.diff(part.row_indptr))
-        self._features.append(part.features)
-        self._offsets.append(part.offsets)
-        self._blocks.append(part.blocks)
-        self._weights.append(part.weights)
-        self._buckets.append(part.buckets)
+        self._table_sizes.append(part.table_sizes)
+        self._cell_counts.append(part.cell_counts)
+        self._table.append(part.table)
+        self._cells.append(part.cells)
 
     def tree(self, slot_indptr: npt.NDArray[Any], slots: npt.NDArray[Any]) -> TreeWeights:
         """Return the tree; nothing can be appended any more.
@@ -181,14 +226,10 @@ class Entries:
         return TreeWeights(
             frozen(slot_indptr, np.int64),
             frozen(slots, np.int32),
-            _running(np.concatenate(self._n_entries)),
-            frozen(self._features.mapped(), np.int32),
-            frozen(self._offsets.mapped(), np.float32),
-            _running(self._n_rows.mapped()),
-            frozen(self._blocks.mapped(), np.int32),
-            frozen(self._weights.mapped(), np.float32),
-            _running(np.concatenate(self._n_buckets)),
-            frozen(self._buckets.mapped(), np.int32),
+            _running(np.concatenate(self._table_sizes)),
+            frozen(self._table.mapped(), np.int32),
+            _running(np.concatenate(self._cell_counts)),
+            frozen(self._cells.mapped(), np.int32),
         )
 
 
