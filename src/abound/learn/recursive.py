@@ -43,6 +43,9 @@ from abound.validation import (
 
 LIGHTEST = Lightest(hinges=0.025, logistic=0.015)
 
+ROUND_TOL = {"squared_hinge": 0.35, "hinge": 0.35, "logistic": 0.03}
+"""Least part of the objective that is worth another round, chosen by errors on held-out rows."""
+
 
 class RecursiveClassifier(RankingClassifier):
     """Recursive regularization: one linear model a class, pulled towards its parent or its neighbours.
@@ -71,9 +74,10 @@ class RecursiveClassifier(RankingClassifier):
         See `LinearClassifier`.
     tol : float, default=1e-2
         Duality gap to which the classes are solved in each round, as a part of their objective.
-    round_tol : float, default=0.35
-        Stop when a round lowers the objective by less than this part of it. That is soon, often after two rounds:
-        further ones lower the objective, but hardly the errors. For the optimum itself set it to 0.001, say.
+    round_tol : float or None, default=None
+        Stop when a round lowers the objective by less than this part of it. None: 0.35, often after two rounds, because
+        further ones lower the objective, but hardly the errors; or 0.03 with the logistic loss, where they do. For the
+        optimum itself set it to 0.001, say.
     max_rounds : int, default=50
         Rounds after which to stop in any case.
     max_sweeps : int, default=1000
@@ -140,7 +144,7 @@ class RecursiveClassifier(RankingClassifier):
         bias: float = 0.0,
         class_weight: Any = None,
         tol: float = 1e-2,
-        round_tol: float = 0.35,
+        round_tol: float | None = None,
         max_rounds: int = 50,
         max_sweeps: int = 1000,
         min_weight: float | None = None,
@@ -224,7 +228,7 @@ class RecursiveClassifier(RankingClassifier):
         check_number("bias", self.bias)
         check_class_weight(self.class_weight)
         check_number("tol", self.tol, 0, above=True)
-        check_number("round_tol", self.round_tol, 0)
+        check_number("round_tol", self.round_tol, 0, or_none=True)
         check_number("max_rounds", self.max_rounds, 1, whole=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0, or_none=True)
@@ -281,7 +285,7 @@ class RecursiveClassifier(RankingClassifier):
         else:
             state = RecursiveGraph(shape, *given)
         with workers(self.n_jobs) as threads:
-            limits = self.max_rounds, self.round_tol
+            limits = self.max_rounds, ROUND_TOL[self.loss] if self.round_tol is None else self.round_tol
             if isinstance(state, RecursiveTree):
                 history = list(state.rounds(*limits, pool, threads))
             else:

@@ -28,6 +28,9 @@ from abound.validation import Float32Array, Float64Array, IdArray, IntArray, fro
 TIGHTER = (1.0, 0.1, 0.01, 0.001)
 """Parts of the tolerance that a leaf is solved to until its objective is no higher than before."""
 
+LIGHT_DUAL = 1e-8
+"""Rows whose dual is below this part of its bound are left out."""
+
 
 class Leaf(NamedTuple):
     """A class: its support vectors, and what its objective is made of."""
@@ -129,7 +132,7 @@ class LeafSolver:
             )
             objective = outcome.objective
             if settings.loss == LOGISTIC:
-                self._round_duals(block, origin)
+                self._drop_light_duals(block, origin, costs)
             kernels.lane_products(block.weights, origin, squares, products)
             if settings.loss == LOGISTIC:
                 objective = self._logistic_loss(block, costs) + 0.5 * squares
@@ -179,15 +182,15 @@ class LeafSolver:
         block.duals[:] = 0
         block.targets[:] = -1
         block.targets[:, len(classes) :] = 0
-        used = []
+        used = np.zeros(rows.n_rows, dtype=np.bool_)
         for lane, (c, leaf) in enumerate(zip(classes.tolist(), leaves, strict=True)):
             own = self.positives.rows[self.positives.indptr[c] : self.positives.indptr[c + 1]]
             block.targets[own, lane] = 1
             if leaf is not None:
                 block.duals[leaf.rows, lane] = np.abs(leaf.coefficients)
-                used.append(leaf.rows)
-        if used:
-            self._add_rows(block, np.unique(np.concatenate(used)))
+                used[leaf.rows] = True
+        if used.any():
+            self._add_rows(block, np.flatnonzero(used).astype(np.int32))
         return block, origin
 
     def _load_parents(self, classes: npt.NDArray[np.int64], inner: Inner, parents: Float32Array) -> IntArray:
@@ -216,11 +219,11 @@ class LeafSolver:
         self.blocks.give(block)
         self.origins.give(origin)
 
-    def _round_duals(self, block: Block, origin: Float32Array) -> None:
-        """Keep duals as a file of half the size would: every row has one in logistic regression."""
-        block.duals[:] = block.duals.astype(np.float16)
+    def _drop_light_duals(self, block: Block, origin: Float32Array, costs: Costs) -> None:
+        """Leave the rows out that hardly count: in logistic regression every row has a dual."""
+        np.copyto(block.duals, 0, where=block.duals < LIGHT_DUAL * np.minimum(*costs))
         block.weights[:] = origin
-        self._add_rows(block, np.arange(self.rows.n_rows, dtype=np.int32))
+        self._add_rows(block, np.flatnonzero(block.duals.any(axis=1)).astype(np.int32))
 
     def _add_rows(self, block: Block, some: IdArray) -> None:
         """Add what the duals of some rows are in the weights."""
