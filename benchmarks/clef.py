@@ -53,6 +53,9 @@ class Entry(NamedTuple):
     """Micro-F1 and macro-F1 in the paper, in percent."""
 
 
+HALF_DECADES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
+"""For HSVM, whose best C is a narrow one: ten times as much, or a tenth, is far below it."""
+
 LEARNERS: dict[str, Entry] = {
     "SVM": Entry(
         lambda taxonomy, bias, C: LinearClassifier(C=C, bias=bias, tol=1e-3, min_weight=0),
@@ -83,7 +86,7 @@ LEARNERS: dict[str, Entry] = {
     ),
     "HSVM": Entry(
         lambda taxonomy, bias, **setting: PathSVMClassifier(taxonomy, bias=bias, max_sweeps=300, **setting),
-        {"columns": ["raw", "halved"], "rescaling": ["slack", "margin"], "C": [1.0, 10.0, 100.0, 1000.0, 10_000.0]},
+        {"columns": ["raw", "halved"], "rescaling": ["slack", "margin"], "C": HALF_DECADES},
         (79.72, 57.23),
     ),
     "OT": Entry(

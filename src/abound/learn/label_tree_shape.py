@@ -25,6 +25,9 @@ STARTS = 2
 ROUNDS_AFTER = 2
 """In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
 
+LARGE = 8192
+"""In a cluster of more classes one round with all follows: what is cut badly at the top is the least of its cuts."""
+
 
 class TreeShape(NamedTuple):
     """The nodes of a tree that have children, parents before their children, level by level.
@@ -147,7 +150,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
             gain, _ = halve(vectors, sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
             if gain > largest:
                 best, largest = sample, gain
-        return best, cut, ROUNDS_AFTER
+        return best, cut, ROUNDS_AFTER if size <= LARGE else 1
 
     def is_small(begin: int, end: int, n_parts: int) -> bool:
         """Whether one call splits a cluster to the end."""
