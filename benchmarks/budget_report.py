@@ -70,9 +70,9 @@ def accuracy_table(recorder: Recorder, kept: dict[str, list[dict[str, Any]]], mi
         figures |= {f"set {i + 1}": value for i, value in enumerate(rights)} | {"mean": means[name]}
         paper = {"mean": float(np.mean(PAPER[name])) / 100} if name in PAPER else {}
         table.row({"method": name}, figures, paper)
-    for other in AT_RATIO:
-        if "SaDyC" in kept and other in kept:
-            compare(table, kept, means, "SaDyC", other)
+    for name in [name for name in SEQUENTIAL[:2] if name in kept]:
+        for other in [other for other in AT_RATIO if other in kept]:
+            compare(table, kept, means, name, other)
 
 
 def compare(table: Any, kept: dict[str, list[dict[str, Any]]], means: dict[str, float], name: str, other: str) -> None:

@@ -18,7 +18,7 @@ from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.recursive_graph import class_graph
-from abound.learn.recursive_inner import STRETCH, InnerNodes, Path
+from abound.learn.recursive_inner import STRETCH, SWING, InnerNodes, Path
 from abound.learn.recursive_shape import short_tree
 from abound.learn.recursive_vectors import Pile, RowVectors
 from abound.validation import as_rows, frozen
@@ -70,12 +70,18 @@ def test_inner_nodes_are_the_mean_of_their_neighbours(root_is_zero: bool, on_dis
     base = np.float32(not root_is_zero) * rng.normal(size=rows.n_features).astype(np.float32)
     nodes = InnerNodes(tree, rows, frozen(base, np.float32), Spare(), on_disk)
     path, wanted = Path(rows, tree.parent), np.repeat(base[None].astype(np.float64), tree.n_inner, axis=0)
-    for _ in range(data.draw(st.integers(1, 4))):
+    older = wanted
+    for number in range(data.draw(st.integers(1, 5))):
         vectors, dense = random_leaves(rng, tree, rows.n_rows, on_disk=on_disk)
+        swing = data.draw(st.sampled_from([0.0, SWING])) if number else 0.0
+        position = nodes.position()
         with workers(data.draw(st.sampled_from([1, 2]))) as threads:
-            move = nodes.find_move(vectors, threads)
+            nodes.make(nodes.find_move(vectors, 0.5 * swing, threads))
+            nodes.return_to(position)
+            move = nodes.find_move(vectors, swing, threads)
         nodes.make(move)
-        before, wanted = wanted, naive_recursive.move_inner(tree, wanted, dense @ full, STRETCH)
+        minimum = naive_recursive.move_inner(tree, wanted, dense @ full, STRETCH)
+        older, before, wanted = wanted, wanted, minimum + swing * (wanted - older)
         order = rng.permutation(tree.n_inner)
         found = np.empty_like(wanted)
         found[order] = [path.weights(n, nodes.inner).copy() for n in order.tolist()]

@@ -19,6 +19,7 @@ def next_shares(
     total: Any,
     share: Any,
     stretch: float,
+    swing: float,
     known: Any,
     pulls: Any,
     found: Any,
@@ -28,7 +29,8 @@ def next_shares(
     ``known[n, u(u + 1)/2 + v]`` is how much of its parent's weights after move v a node has after move u, and
     ``found[n, v]`` the same of the next move. With the leaves where they are, the minimum of ``Σ ½ ω_n ‖w_n − w_π‖²``
     makes each node ``share · parent + rest`` (one walk up the tree), and the rest holds ``pulls[n, v] / total[n]`` of
-    the node's own weights after move v.
+    the node's own weights after move v. The move goes from where the nodes are ``stretch`` times the way to the
+    minimum, and ``swing`` times the way of the last move further.
     """
     n_moves = pulls.shape[1]
     last = n_moves * (n_moves - 1) // 2
@@ -42,8 +44,12 @@ def next_shares(
             rest /= total[n]
             if n:
                 pulls[parent[n], u] += stiffness[n] * rest
-            found[n, u] = (1 - stretch) * known[n, last + u] + stretch * rest
-        found[n, n_moves - 1] -= (1 - stretch) * share[n]
+            found[n, u] = (1 - stretch + swing) * known[n, last + u] + stretch * rest
+            if swing and u < n_moves - 1:
+                found[n, u] -= swing * known[n, last - n_moves + 1 + u]
+        found[n, n_moves - 1] -= (1 - stretch + swing) * share[n]
+        if swing:
+            found[n, n_moves - 2] += swing * share[n]
         found[n, n_moves] = share[n]
 
 

@@ -24,6 +24,11 @@ from abound.validation import Float32Array, Float64Array, IdArray, IntArray, fro
 STRETCH = 1.9
 """How far inner nodes move towards their minimum. Below 2 the objective falls: the springs bound its curvature."""
 
+SWING = 0.4
+"""How much of the last move is made once more by the third, fifth, ... move. What takes many moves is then done in a
+third of them: swinging cancels what the stretched moves leave of the rest. The objective may rise; see
+`abound.learn.recursive_tree`."""
+
 ENTRIES_A_TASK = 2**20
 """Entries of vectors that a thread adds up before it hands over what came out."""
 
@@ -58,6 +63,7 @@ class Move(NamedTuple):
     moved: Float64Array
     objective: float
     """``Σ ½ ω_n ‖w_n − w_π‖²`` over the inner nodes."""
+    swing: float = 0.0
 
 
 class Path:
@@ -194,13 +200,20 @@ class InnerNodes:
         self.inner = Inner(base, (), np.zeros(tree.n_inner))
         self.objective = 0.5 * float(np.square(base, dtype=np.float64).sum())
 
-    def find_move(self, leaves: RowVectors, pool: Workers) -> Move:
+    @property
+    def can_swing(self) -> bool:
+        """Whether the next move is one of those that may swing."""
+        return len(self.inner.steps) >= 2 and len(self.inner.steps) % 2 == 0
+
+    def find_move(self, leaves: RowVectors, swing: float, pool: Workers) -> Move:
         """Find where the inner nodes go, the leaves being where they are.
 
         Parameters
         ----------
         leaves : RowVectors
             How the leaves differ from their parents, in the order of the parents.
+        swing : float
+            How much of the last move is made once more.
         pool : Workers
             Threads of this process; the result does not depend on them.
 
@@ -209,11 +222,11 @@ class InnerNodes:
         Move
             Not yet made.
         """
-        pulls, shares = self._next_shares()
-        vectors = self._walk_up(leaves, pulls, pool)
+        pulls, shares = self._next_shares(swing)
+        vectors = self._walk_up(leaves, pulls, swing, pool)
         moved, lengths = self._measure(self._after(Step(vectors, shares)), pool)
         finite = np.isfinite(self._tree.stiffness)
-        return Move(vectors, moved, 0.5 * float((self._tree.stiffness[finite] * lengths[finite]).sum()))
+        return Move(vectors, moved, 0.5 * float((self._tree.stiffness[finite] * lengths[finite]).sum()), swing)
 
     def make(self, move: Move) -> None:
         """Make a move.
@@ -223,23 +236,38 @@ class InnerNodes:
         move : Move
             The one that was found last.
         """
-        shares = self._next_shares()[1]
+        shares = self._next_shares(move.swing)[1]
         self.inner = self._after(Step(move.vectors, shares))._replace(moved=frozen(move.moved, np.float64))
         self._known = np.hstack((self._known, shares))
         self.objective = move.objective
 
+    def position(self) -> tuple[Any, ...]:
+        """Return where the nodes are, for `return_to`."""
+        return self.inner, self._known, self.objective
+
+    def return_to(self, position: tuple[Any, ...]) -> None:
+        """Go back to where the nodes were.
+
+        Parameters
+        ----------
+        position : tuple
+            From `position`.
+        """
+        self.inner, self._known, self.objective = position
+
     def _after(self, step: Step) -> Inner:
         return self.inner._replace(steps=(*self.inner.steps, step))
 
-    def _next_shares(self) -> tuple[Float64Array, Float64Array]:
+    def _next_shares(self, swing: float) -> tuple[Float64Array, Float64Array]:
         tree, n_moves = self._tree, len(self.inner.steps) + 1
         pulls, found = np.empty((tree.n_inner, n_moves)), np.empty((tree.n_inner, n_moves + 1))
         kernels.next_shares(
-            *(tree.parent, tree.stiffness, self._held, self._total, self._share, STRETCH, self._known, pulls, found)
+            *(tree.parent, tree.stiffness, self._held, self._total, self._share, STRETCH, swing),
+            *(self._known, pulls, found),
         )
         return pulls, frozen(found, np.float64)
 
-    def _walk_up(self, leaves: RowVectors, pulls: Float64Array, pool: Workers) -> RowVectors:
+    def _walk_up(self, leaves: RowVectors, pulls: Float64Array, swing: float, pool: Workers) -> RowVectors:
         """The next ``y`` of all nodes, the deepest first."""
         found, order = Pile(self._on_disk), []
         below, place = Pile(False).whole(), np.zeros(self._tree.n_inner, dtype=np.int64)
@@ -251,7 +279,7 @@ class InnerNodes:
 
             def gather(part: tuple[int, int], nodes: IntArray = nodes, below: RowVectors = below) -> Any:
                 some = nodes[part[0] : part[1]].tolist()
-                return [self._gather(n, leaves, below, place, pulls[n]) for n in some]
+                return [self._gather(n, leaves, below, place, pulls[n], swing) for n in some]
 
             for gathered in pool.map(gather, parts or [(0, len(nodes))]):
                 for rows, rest, values in gathered:
@@ -274,7 +302,7 @@ class InnerNodes:
         )
 
     def _gather(
-        self, n: int, leaves: RowVectors, below: RowVectors, place: IntArray, pulls: Float64Array
+        self, n: int, leaves: RowVectors, below: RowVectors, place: IntArray, pulls: Float64Array, swing: float
     ) -> tuple[IdArray, Float32Array, Float32Array]:
         """What a node is beside its share of its parent: in the minimum, and after the move."""
         stiffness, total = self._tree.stiffness, self._total[n]
@@ -296,7 +324,9 @@ class InnerNodes:
         for number, step in enumerate(self.inner.steps, start=1):
             add(step.vectors, n, pulls[number] / total, room.rest)
             if number == len(self.inner.steps):
-                add(step.vectors, n, 1 - STRETCH, room.own)
+                add(step.vectors, n, 1 - STRETCH + swing, room.own)
+            elif number == len(self.inner.steps) - 1 and swing:
+                add(step.vectors, n, -swing, room.own)
             step.vectors.let_go(n, n + 1)
         rows, rests, values = np.empty(count, np.int32), np.empty(count, np.float32), np.empty(count, np.float32)
         touched = np.sort(room.touched[:count])

@@ -3,7 +3,9 @@
 Gopal, Yang: Recursive Regularization for Large-scale Classification with Hierarchical and Graphical Dependencies
 (KDD 2013). A leaf is its support vectors: ``w_l = w_π + Σ α_i y_i x_i``, and so are inner nodes, see
 `abound.learn.recursive_inner`. The paper updates odd and even levels in turn. Here all leaves are solved at once and
-then all inner nodes, whose equations (4) form a tree and are solved exactly: the same minimum in fewer rounds.
+then all inner nodes, whose equations (4) form a tree and are solved exactly: the same minimum in fewer rounds. Inner
+nodes go further than to that solution, and every second time also on in the direction of their last move; should the
+objective rise, that move is taken back.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from abound.learn.linear_disk import edges_on_disk, join_edges_on_disk
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges, solve_background
 from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges
-from abound.learn.recursive_inner import InnerNodes, Move
+from abound.learn.recursive_inner import SWING, InnerNodes, Move
 from abound.learn.recursive_leaves import Leaf, LeafBlock, LeafSolver, Leaves, solve_leaves
 from abound.learn.recursive_shape import ShortTree
 from abound.learn.recursive_vectors import Pile, RowVectors
@@ -110,14 +112,23 @@ class RecursiveTree:
         """
         last, shared = np.inf, pool.share(self.solver)
         sent: list[Any] = []
-        for number in range(1, max_rounds + 1):
-            began = time.perf_counter()
-            if self.leaves is not None:
-                self._move_inner(self.leaves.vectors, pool, threads)
+        number, swings, began = 0, True, time.perf_counter()
+        while number < max_rounds:
+            before, position = self.leaves, self.nodes.position()
+            swing = SWING if swings and self.nodes.can_swing else 0.0
+            if before is not None:
+                self._move_inner(before.vectors, swing, pool, threads)
                 sent.append(pool.share(self.nodes.inner.steps[-1]))
             self.leaves = self._solve_leaves(pool, shared, sent)
             springs = 0.5 * self.tree.leaf_stiffness[self.order] * self.leaves.square
             objective = self.nodes.objective + float(springs.sum()) + float(self.leaves.loss.sum())
+            if swing and objective > last:
+                # It swung too far: back to where it was, and on without.
+                self.leaves, swings = before, False
+                self.nodes.return_to(position)
+                sent.pop()
+                continue
+            number += 1
             yield {
                 "round": number,
                 "objective": objective,
@@ -127,18 +138,18 @@ class RecursiveTree:
             }
             if last - objective < round_tol * last:
                 return
-            last = objective
+            last, began = objective, time.perf_counter()
 
-    def _move_inner(self, leaves: RowVectors, pool: Workers, threads: Workers) -> None:
+    def _move_inner(self, leaves: RowVectors, swing: float, pool: Workers, threads: Workers) -> None:
         def find() -> tuple[tuple[Any, ...], Float64Array, float]:
             # Without names, which a checkpoint would have to know.
-            vectors, moved, objective = self.nodes.find_move(leaves, threads)
-            return tuple(vectors), moved, objective
+            move = self.nodes.find_move(leaves, swing, threads)
+            return tuple(move.vectors), move.moved, move.objective
 
         vectors, moved, objective = once(pool, find)
         given = RowVectors(*vectors)
         # What comes from a checkpoint is in memory.
-        self.nodes.make(Move(given.to_disk() if self.on_disk else given, moved, objective))
+        self.nodes.make(Move(given.to_disk() if self.on_disk else given, moved, objective, swing))
 
     def _solve_leaves(self, pool: Workers, shared: Any, sent: list[Any]) -> Leaves:
         firsts = range(0, len(self.order), LANES)
