@@ -24,6 +24,8 @@ PAPER = {
 }
 """Accuracy on five subsets of DMOZ, in percent."""
 EXACT_MS, SAMPLED_MS, OVER = 300, 50, 1.2
+ALL = 5
+"""Subsets; of fewer there are tables of their own."""
 PLOT, DENSITY_PLOT = "budget.svg", "budget_density.svg"
 
 
@@ -34,8 +36,9 @@ def report(recorder: Recorder, folder: Path, names: Sequence[str], n_subsets: in
     kept = {name: found for name, found in kept.items() if len(found) == n_subsets}
     path = folder / "seconds.json"
     seconds = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": {}, "limits": {}}
-    accuracy_table(recorder, kept, seconds["rows"])
-    curve_table(recorder, kept)
+    some = "" if n_subsets == ALL else f", first {n_subsets} of the subsets"
+    accuracy_table(recorder, kept, seconds["rows"], some)
+    curve_table(recorder, kept, some)
     if seconds["rows"]:
         seconds_table(recorder, seconds)
     if recorder.keep:
@@ -54,11 +57,13 @@ def read_answers(folder: Path, name: str, n_subsets: int) -> list[dict[str, Any]
     return found
 
 
-def accuracy_table(recorder: Recorder, kept: dict[str, list[dict[str, Any]]], milliseconds: dict[str, float]) -> None:
+def accuracy_table(
+    recorder: Recorder, kept: dict[str, list[dict[str, Any]]], milliseconds: dict[str, float], some: str
+) -> None:
     """Accuracy at the ratio of the table, with wall times; and the paired tests."""
     n_rows = [len(each["right"]) for each in next(iter(kept.values()))]
     note = f"Accuracy on {', '.join(f'{n:,}' for n in n_rows)} test rows of each subset; ms a row on one core."
-    table = recorder.table("Accuracy at a complexity ratio of 0.2", note)
+    table = recorder.table(f"Accuracy at a complexity ratio of 0.2{some}", note)
     means = {}
     for name in (*AT_RATIO, *SEQUENTIAL):
         if name not in kept:
@@ -89,9 +94,9 @@ def compare(table: Any, kept: dict[str, list[dict[str, Any]]], means: dict[str, 
         table.finding(means[name] > means[other], f"{name} is above {other} ({told}); not asked for")
 
 
-def curve_table(recorder: Recorder, kept: dict[str, list[dict[str, Any]]]) -> None:
+def curve_table(recorder: Recorder, kept: dict[str, list[dict[str, Any]]], some: str) -> None:
     """Accuracy at other ratios."""
-    table = recorder.table("Accuracy against complexity ratio", "Means over the subsets.")
+    table = recorder.table(f"Accuracy against complexity ratio{some}", "Means over the subsets.")
     last = list(kept)[-1]
     for name, found in kept.items():
         curve = np.mean([each["curve"] for each in found], axis=0).tolist()
