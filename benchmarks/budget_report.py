@@ -36,7 +36,7 @@ def report(recorder: Recorder, folder: Path, names: Sequence[str], n_subsets: in
     kept = {name: found for name, found in kept.items() if len(found) == n_subsets}
     path = folder / "seconds.json"
     seconds = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": {}, "limits": {}}
-    some = "" if n_subsets == ALL else f", first {n_subsets} of the subsets"
+    some = "" if n_subsets == ALL else f"First {n_subsets} of the subsets: "
     accuracy_table(recorder, kept, seconds["rows"], some)
     curve_table(recorder, kept, some)
     if seconds["rows"]:
@@ -63,7 +63,7 @@ def accuracy_table(
     """Accuracy at the ratio of the table, with wall times; and the paired tests."""
     n_rows = [len(each["right"]) for each in next(iter(kept.values()))]
     note = f"Accuracy on {', '.join(f'{n:,}' for n in n_rows)} test rows of each subset; ms a row on one core."
-    table = recorder.table(f"Accuracy at a complexity ratio of 0.2{some}", note)
+    table = recorder.table(f"{some}Accuracy at a complexity ratio of 0.2", note)
     means = {}
     for name in (*AT_RATIO, *SEQUENTIAL):
         if name not in kept:
@@ -96,7 +96,7 @@ def compare(table: Any, kept: dict[str, list[dict[str, Any]]], means: dict[str, 
 
 def curve_table(recorder: Recorder, kept: dict[str, list[dict[str, Any]]], some: str) -> None:
     """Accuracy at other ratios."""
-    table = recorder.table(f"Accuracy against complexity ratio{some}", "Means over the subsets.")
+    table = recorder.table(f"{some}Accuracy against complexity ratio", "Means over the subsets.")
     last = list(kept)[-1]
     for name, found in kept.items():
         curve = np.mean([each["curve"] for each in found], axis=0).tolist()
