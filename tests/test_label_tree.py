@@ -13,7 +13,7 @@ from hypothesis import given
 import abound
 import naive_label_tree as naive
 from abound import LabelTreeClassifier, Taxonomy
-from abound.learn import label_tree_nodes, label_tree_training
+from abound.learn import label_tree_nodes, label_tree_shape, label_tree_training
 from abound.learn.class_tree import class_tree
 from abound.learn.label_tree_shape import taxonomy_tree
 from abound.rank.descend import descend
@@ -218,6 +218,16 @@ def test_light_weights_go() -> None:
             assert kept.items() <= there.items()
             assert sorted(map(abs, kept.values())) == sorted(map(abs, there.values()))[-3:]
     assert LabelTreeClassifier(arity=16, max_leaf=4, min_weight=0.1).fit(X, Y).n_edges_ < model.n_edges_
+
+
+def test_too_wide_nodes_and_too_many_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_tree_shape, "MOST_CHILDREN", N - 1)
+    with pytest.raises(ValueError, match=rf"a node of the tree has {N} children, more than {N - 1}: use a taxonomy"):
+        LabelTreeClassifier(tree=None).fit(X, Y)
+    monkeypatch.undo()
+    monkeypatch.setattr(label_tree_nodes, "MOST_CELLS", 10)
+    with pytest.raises(ValueError, match="a larger min_weight, or more levels"):
+        LabelTreeClassifier().fit(X, Y)
 
 
 def test_the_leaves_as_an_index() -> None:

@@ -14,6 +14,7 @@ import naive_linear as naive
 import naive_recursive
 from abound import LinearClassifier, RecursiveClassifier, Taxonomy
 from abound.distribute import Spare, workers
+from abound.learn import recursive_tree
 from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
@@ -152,6 +153,19 @@ def test_the_objective_never_rises(data: st.DataObject) -> None:
     objectives = np.array([entry["objective"] for entry in model.history_])
     assert np.isfinite(objectives).all()
     assert (np.diff(objectives) <= 2e-5 * objectives[:-1]).all()
+
+
+def test_a_move_that_swings_too_far_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fitted(swing: float) -> Any:
+        monkeypatch.setattr(recursive_tree, "SWING", swing)
+        return RecursiveClassifier(TREE, "logistic", C=10.0, round_tol=0.0, max_rounds=6, min_weight=0).fit(X, Y)
+
+    plain, swung, too_far = (fitted(swing) for swing in (0.0, SWING, 50.0))
+    objectives = [[entry["objective"] for entry in model.history_] for model in (plain, swung, too_far)]
+    assert objectives[2] == objectives[0]
+    assert (too_far.decision_function(X) == plain.decision_function(X)).all()
+    assert objectives[1][:3] == objectives[0][:3]
+    assert objectives[1][3:] != objectives[0][3:]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -31,6 +31,7 @@ from abound.learn.label_tree_nodes import Settings
 from abound.learn.label_tree_parts import leaf_index, path_contributions, pruned_trees, tree_from
 from abound.learn.label_tree_shape import (
     TreeShape,
+    check_widths,
     cluster_tree,
     level_widths,
     taxonomy_tree,
@@ -42,7 +43,7 @@ from abound.learn.row_views import add_constant
 from abound.memory import check_memory
 from abound.rank.descend import LINKS, WALKS, descend
 from abound.rank.topk import Ranking
-from abound.rank.tree_weights import MOST_CHILDREN, TreeWeights
+from abound.rank.tree_weights import TreeWeights
 from abound.read.taxonomy import Taxonomy
 from abound.store import Section
 from abound.validation import (
@@ -230,7 +231,7 @@ class LabelTreeClassifier(RankingClassifier):
                 shapes = [taxonomy_tree(self._class_tree)]
             else:
                 shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator, memory))
-            _check_widths(shapes)
+            check_widths(shapes)
             self._take_over(
                 [
                     train_tree(prepared, own, shape, settings, pool)
@@ -388,16 +389,6 @@ class LabelTreeClassifier(RankingClassifier):
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("label trees rank by the weights of their nodes and not by one index")
-
-
-def _check_widths(shapes: list[TreeShape]) -> None:
-    """Refuse nodes with more children than weights can be packed for."""
-    widest = max(int(shape.n_children.max()) for shape in shapes)
-    if widest > MOST_CHILDREN:
-        raise ValueError(
-            f"a node of the tree has {widest:,} children, more than {MOST_CHILDREN:,}: "
-            "use a taxonomy with more levels, or tree='kmeans' with a smaller arity"
-        )
 
 
 def _taxonomy(tree: Any) -> Any:

@@ -11,7 +11,7 @@ from abound.learn import _label_tree_kernels as kernels
 from abound.learn._lanes import LANES
 from abound.learn._linear_kernels import FLUSH
 from abound.learn.linear_rows import SolverRows, lane_array
-from abound.rank._node_kernels import lay_out_node
+from abound.rank._node_kernels import MOST_CELLS, lay_out_node
 from abound.rank.tree_weights import NodeEntries
 from abound.scratch import let_go, scratch_array
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray
@@ -339,7 +339,7 @@ def _make_written(n_nodes: int, n_entries: int, n_rows: int, desk: Desk) -> Writ
 
 def _written(out: Written, n_nodes: int, table_size: int, n_cells: int) -> NodeEntries:
     """A copy of what was written."""
-    if int(out.cell_counts[:n_nodes].max()) >= 2**31:
+    if int(out.cell_counts[:n_nodes].max()) > MOST_CELLS:
         raise ValueError("a node of the tree has more than 2³¹ weights: use a larger min_weight, or more levels")
     return NodeEntries(
         out.table_sizes[:n_nodes].copy(),

@@ -14,6 +14,7 @@ from abound.learn._lanes import LANES
 from abound.learn.class_tree import ClassTree
 from abound.learn.label_tree_centroids import VALUES_A_CALL, VALUES_ON_DISK, Vectors
 from abound.learn.row_views import ENTRIES_A_ROW
+from abound.rank.tree_weights import MOST_CHILDREN
 from abound.scratch import is_mapped, let_go
 from abound.validation import Float32Array, IdArray, IntArray, frozen
 
@@ -80,6 +81,22 @@ class TreeShape(NamedTuple):
             at[here] = parent_place[node[here]]
             node[here] = parent[node[here]]
         return found
+
+
+def check_widths(shapes: list[TreeShape]) -> None:
+    """Refuse nodes with more children than weights can be packed for.
+
+    Parameters
+    ----------
+    shapes : list of TreeShape
+        The trees.
+    """
+    widest = max(int(shape.n_children.max()) for shape in shapes)
+    if widest > MOST_CHILDREN:
+        raise ValueError(
+            f"a node of the tree has {widest:,} children, more than {MOST_CHILDREN:,}: "
+            "use a taxonomy with more levels, or tree='kmeans' with a smaller arity"
+        )
 
 
 def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:

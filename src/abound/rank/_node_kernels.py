@@ -24,6 +24,9 @@ ALL_BLOCKS = (1 << 15) - 1
 LAST = np.int32(-(2**31))
 """The bit of an entry's last head."""
 
+MOST_CELLS = 2**31 - 1
+"""Cells that a node may have: the table counts them in 32 bits."""
+
 
 @kernel
 def place_of(feature: int, size: int) -> Any:
@@ -181,18 +184,22 @@ def lay_out_node(
 
     ``kept`` has the weights by block: the place of their feature in ``features``, the block, and the 16 numbers. They
     go to ``out``, from the given place of the table and the given cell on. A feature without weights and offset is left
-    out. ``counts`` and ``cursor`` have room for a number a feature.
+    out. ``counts`` and ``cursor`` have room for a number a feature. Nothing is written of more than `MOST_CELLS`.
     """
     counts[:n_features] = 0
     cursor[:n_features] = 0
     for j in range(n_kept):
         counts[kept.features[j]] += 1
         cursor[kept.features[j]] += 1 + count_weights(kept.weights, j)
-    n_entries = 0
+    n_entries = n_cells = 0
     for f in range(n_features):
-        n_entries += counts[f] > 0 or offsets[f] != 0
+        if counts[f] > 0 or offsets[f] != 0:
+            n_entries += 1
+            n_cells += 1 + max(1, np.int64(cursor[f]))
     # At least half of it is free, so that what is looked for is soon found, or soon missed.
     size = 2 * n_entries + 1
+    if n_cells > MOST_CELLS:
+        return size, n_cells
     out.table[2 * base : 2 * (base + size)] = -1
     weights = out.cells.view(np.float32)
     end = cell
@@ -202,37 +209,15 @@ def lay_out_node(
             weights[end] = offsets[f]
             if counts[f] == 0:
                 out.cells[end + 1] = LAST
-            n_cells = 1 + max(1, cursor[f])
+            n_own = 1 + max(1, cursor[f])
             cursor[f] = end + 1 - cell
-            end += n_cells
+            end += n_own
     for j in range(n_kept):
         f = kept.features[j]
         counts[f] -= 1
         p = cell + cursor[f]
         cursor[f] = pack(kept.blocks[j], kept.weights, j, counts[f] == 0, out.cells, weights, p) - cell
-    return size, end - cell
-
-
-@kernel
-def count_edges(tree: Any) -> Any:
-    """Return how many weights all children have of their own, and how many offsets are not 0."""
-    weights, n, n_offsets = tree.cells.view(np.float32), 0, 0
-    for node in range(len(tree.table_indptr) - 1):
-        for t in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
-            if tree.table[2 * t] < 0:
-                continue
-            p = tree.cell_indptr[node] + tree.table[2 * t + 1]
-            n_offsets += weights[p] != 0
-            head = np.int64(0)
-            p += 1
-            while head >= 0:
-                head, p = np.int64(tree.cells[p]), p + 1
-                lanes = head & ALL_LANES
-                while lanes:
-                    lanes &= lanes - 1
-                    p += 1
-                    n += 1
-    return n, n_offsets
+    return size, n_cells
 
 
 @kernel
@@ -253,27 +238,32 @@ def weight_of(tree: Any, node: int, t: int, place: int) -> Any:
 
 
 @kernel
-def list_edges(tree: Any, offsets: Any, entries: Any, places: Any, values: Any) -> None:
+def list_edges(tree: Any, offsets: Any, entries: Any, places: Any, values: Any) -> Any:
     """Write the offset at each place of the table, and for each weight its entry, the place of its child, the number.
 
-    An entry is a place of the table. ``offsets`` begins at 0.
+    An entry is a place of the table. ``offsets`` begins at 0. What there is no room for is only counted: returns the
+    number of weights, and how many offsets are not 0.
     """
-    weights, n = tree.cells.view(np.float32), 0
+    weights, n, n_offsets = tree.cells.view(np.float32), 0, 0
     for node in range(len(tree.table_indptr) - 1):
         for t in range(tree.table_indptr[node], tree.table_indptr[node + 1]):
             if tree.table[2 * t] < 0:
                 continue
             p = tree.cell_indptr[node] + tree.table[2 * t + 1]
-            offsets[t] = weights[p]
+            n_offsets += weights[p] != 0
+            if t < len(offsets):
+                offsets[t] = weights[p]
             head = np.int64(0)
             p += 1
             while head >= 0:
                 head, p = np.int64(tree.cells[p]), p + 1
                 for lane in range(LANES):
                     if head >> lane & 1:
-                        place = (head >> LANES & ALL_BLOCKS) * LANES + lane
-                        entries[n], places[n], values[n] = t, place, weights[p]
+                        if n < len(entries):
+                            place = (head >> LANES & ALL_BLOCKS) * LANES + lane
+                            entries[n], places[n], values[n] = t, place, weights[p]
                         n, p = n + 1, p + 1
+    return n, n_offsets
 
 
 @kernel

@@ -49,7 +49,7 @@ class TreeWeights(NamedTuple):
     @property
     def n_weights(self) -> int:
         """Number of weights and offsets that are not 0."""
-        return sum(map(int, kernels.count_edges(self)))
+        return sum(map(int, kernels.list_edges(self, *_room_for_edges(0, 0))))
 
     @property
     def most_blocks(self) -> int:
@@ -75,13 +75,8 @@ class TreeWeights(NamedTuple):
         Edges
             In the order of the entries.
         """
-        n = int(kernels.count_edges(self)[0])
-        found = Edges(
-            np.zeros(len(self.table) // 2, dtype=np.float32),
-            np.empty(n, dtype=np.int64),
-            np.empty(n, dtype=np.int32),
-            np.empty(n, dtype=np.float32),
-        )
+        n_weights = int(kernels.list_edges(self, *_room_for_edges(0, 0))[0])
+        found = _room_for_edges(len(self.table) // 2, n_weights)
         kernels.list_edges(self, *found)
         return found
 
@@ -160,6 +155,15 @@ class Edges(NamedTuple):
     entries: IntArray
     places: IdArray
     weights: Float32Array
+
+
+def _room_for_edges(n_entries: int, n_weights: int) -> Edges:
+    return Edges(
+        np.zeros(n_entries, dtype=np.float32),
+        np.empty(n_weights, dtype=np.int64),
+        np.empty(n_weights, dtype=np.int32),
+        np.empty(n_weights, dtype=np.float32),
+    )
 
 
 class NodeEntries(NamedTuple):
