@@ -195,7 +195,7 @@ def lay_out_node(
     for f in range(n_features):
         if counts[f] > 0 or offsets[f] != 0:
             n_entries += 1
-            n_cells += 1 + max(1, np.int64(cursor[f]))
+            n_cells += 1 + max(1, cursor[f])
     # At least half of it is free, so that what is looked for is soon found, or soon missed.
     size = 2 * n_entries + 1
     if n_cells > MOST_CELLS:
