@@ -29,3 +29,8 @@ def squared_lengths(tree: Any, inner: Any) -> Any:
     """``‖w_n − w_π‖²``, the root's parent being 0."""
     above = [inner[parent] if node else 0 * inner[0] for node, parent in enumerate(tree.parent)]
     return np.sum((inner - np.array(above)) ** 2, axis=1)
+
+
+def support_vectors(duals: list[float]) -> list[int]:
+    """The rows that count."""
+    return [row for row, dual in enumerate(duals) if dual != 0]

@@ -17,9 +17,10 @@ from abound.distribute import Spare, workers
 from abound.learn import recursive_tree
 from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
-from abound.learn.linear_solver import LOSSES
+from abound.learn.linear_solver import LOSSES, Block
 from abound.learn.recursive_graph import class_graph
 from abound.learn.recursive_inner import STRETCH, SWING, InnerNodes, Path
+from abound.learn.recursive_leaves import support_vectors
 from abound.learn.recursive_shape import short_tree
 from abound.learn.recursive_vectors import Pile, RowVectors
 from abound.validation import as_rows, frozen
@@ -263,3 +264,15 @@ def test_save_and_load(tmp_path: Any) -> None:
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
     assert loaded.history_ == model.history_
     assert loaded.predict(X[:5], min_confidence=0.9).tolist() == model.predict(X[:5], min_confidence=0.9).tolist()
+
+
+@given(st.integers(0, 10**6), st.integers(0, 40), st.sampled_from([0.0, 0.02, 0.5, 1.0]))
+def test_support_vectors_are_the_duals_above_0_with_the_sign_of_their_targets(seed: int, n: int, share: float) -> None:
+    rng = np.random.default_rng(seed)
+    rows = as_rows(sp.random_array((n, 3), density=0.5, rng=rng, format="csr"))
+    block = Block(solver_rows(rows, np.ones(n, np.float32), rng))
+    block.duals[:] = rng.random(block.duals.shape) * (rng.random(block.duals.shape) < share)
+    block.targets[:] = rng.choice([-1, 0, 1], block.targets.shape)
+    for lane, (kept, coefficients) in enumerate(support_vectors(block)):
+        assert kept.tolist() == naive_recursive.support_vectors(block.duals[:, lane].tolist())
+        assert np.array_equal(coefficients, (block.duals * block.targets)[kept, lane])

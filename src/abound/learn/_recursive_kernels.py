@@ -143,6 +143,28 @@ def lane_products(weights: Any, origin: Any, squares: Any, products: Any) -> Non
 
 
 @kernel
+def list_duals(duals: Any, targets: Any, places: Any, rows: Any, coefficients: Any) -> None:
+    """List for each lane the rows whose duals are not 0, and these with the sign of the target.
+
+    Those of a lane go to ``places[lane]`` and on; that is where they end, then. With no room they are only counted.
+    """
+    bits = duals.view(np.uint32)
+    is_listed = len(rows) > 0
+    for i in range(len(duals)):
+        some = np.uint32(0)
+        for lane in range(LANES):
+            some |= bits[i, lane]
+        if some == 0:
+            continue
+        for lane in range(LANES):
+            if duals[i, lane] != 0:
+                if is_listed:
+                    rows[places[lane]] = i
+                    coefficients[places[lane]] = duals[i, lane] * targets[i, lane]
+                places[lane] += 1
+
+
+@kernel
 def logistic_loss(
     indptr: Any,
     indices: Any,

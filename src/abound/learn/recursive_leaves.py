@@ -138,21 +138,10 @@ class LeafSolver:
                 objective = self._logistic_loss(block, costs) + 0.5 * squares
             if (objective <= before)[:n_lanes].all():
                 break
-        losses = objective - 0.5 * squares
-        leaves = []
-        for lane, duals in enumerate(np.ascontiguousarray(block.duals.T)[:n_lanes]):
-            kept = np.flatnonzero(duals)
-            leaves.append(
-                Leaf(
-                    frozen(kept, np.int32),
-                    frozen(duals[kept] * block.targets[kept, lane], np.float32),
-                    float(losses[lane] * stiffness[lane]),
-                    float(squares[lane]),
-                    float(products[lane]),
-                )
-            )
+        figures = np.stack((stiffness * (objective - 0.5 * squares), squares, products), axis=1)
+        vectors = support_vectors(block)
         self.give(block, origin)
-        return leaves
+        return [Leaf(*vectors[lane], *figures[lane].tolist()) for lane in range(n_lanes)]
 
     def load(
         self, classes: npt.NDArray[np.int64], leaves: Sequence[Leaf | None], inner: Inner
@@ -241,6 +230,30 @@ class LeafSolver:
                 *(begin, end, block.weights, sums),
             )
         return sums
+
+
+def support_vectors(block: Block) -> list[tuple[IdArray, Float32Array]]:
+    """Return for each lane the rows that count, and their duals with the sign of the target.
+
+    Parameters
+    ----------
+    block : Block
+        Solved.
+
+    Returns
+    -------
+    list of (int32 array, float32 array)
+        Copies, a pair a lane.
+    """
+    ends, nothing = np.zeros(LANES, dtype=np.int64), (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
+    kernels.list_duals(block.duals, block.targets, ends, *nothing)
+    ends = np.cumsum(ends)
+    rows, coefficients = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1], dtype=np.float32)
+    if len(rows):
+        kernels.list_duals(block.duals, block.targets, np.concatenate(([0], ends[:-1])), rows, coefficients)
+    parts = zip(np.split(rows, ends[:-1]), np.split(coefficients, ends[:-1]), strict=True)
+    # Copies, so that a lane that is kept does not keep the others.
+    return [(frozen(some.copy(), np.int32), frozen(values.copy(), np.float32)) for some, values in parts]
 
 
 def solve_leaves(part: LeafBlock, solver: LeafSolver, inner: Inner) -> list[Leaf]:
