@@ -31,7 +31,7 @@ from tasks import Parts, Task, text_parts, warm_up
 
 TREES = ("wordnet_hypernym", "tib_ddc")
 GRAPH = "yeast_cellcycle_go"
-GRID = {"squared_hinge": (0.1, 1.0, 10.0), "hinge": (0.1, 1.0, 10.0), "logistic": (0.1, 1.0, 10.0, 30.0)}
+GRID = {"squared_hinge": (0.1, 1.0, 10.0), "hinge": (0.1, 1.0, 3.0, 10.0, 30.0), "logistic": (0.1, 1.0, 10.0, 30.0)}
 GRAPH_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 MOST_TIMES = 4
 MIN_WEIGHT = 0.015
