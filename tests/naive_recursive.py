@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,16 @@ def squared_lengths(tree: Any, inner: Any) -> Any:
 def support_vectors(duals: list[float]) -> list[int]:
     """The rows that count."""
     return [row for row, dual in enumerate(duals) if dual != 0]
+
+
+def logistic_loss(
+    scores: list[float], targets: list[int], row_weights: list[float], positive: float, negative: float
+) -> float:
+    """What the rows of a binary problem cost; those without a target cost nothing."""
+    total = 0.0
+    for score, target, weight in zip(scores, targets, row_weights, strict=True):
+        if target != 0:
+            margin = target * score
+            loss = -margin if margin < -30 else math.log(1 + math.exp(-margin))
+            total += (positive if target > 0 else negative) * weight * loss
+    return total

@@ -14,7 +14,9 @@ import naive_linear as naive
 import naive_recursive
 from abound import LinearClassifier, RecursiveClassifier, Taxonomy
 from abound.distribute import Spare, workers
+from abound.learn import _recursive_kernels as kernels
 from abound.learn import recursive_tree
+from abound.learn._lanes import LANES
 from abound.learn.class_tree import class_tree
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES, Block
@@ -276,3 +278,22 @@ def test_support_vectors_are_the_duals_above_0_with_the_sign_of_their_targets(se
     for lane, (kept, coefficients) in enumerate(support_vectors(block)):
         assert kept.tolist() == naive_recursive.support_vectors(block.duals[:, lane].tolist())
         assert np.array_equal(coefficients, (block.duals * block.targets)[kept, lane])
+
+
+@given(st.integers(0, 10**6), st.integers(0, 30), st.sampled_from([0.01, 1.0, 30.0, 1000.0]))
+def test_the_logistic_loss_is_that_of_the_naive_sum(seed: int, n: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, 5), density=0.5, rng=rng, format="csr", dtype=np.float32)
+    weights = rng.normal(0, size, (5, LANES)).astype(np.float32)
+    targets = rng.choice([-1, 0, 1], (n, LANES)).astype(np.int8)
+    row_weights, costs = rng.random(n).astype(np.float32), rng.random((2, LANES)).astype(np.float32)
+    sums = np.zeros(LANES)
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, row_weights, targets
+    kernels.logistic_loss(*parts, *costs, 0, n, weights, sums)
+    scores = (X @ weights).tolist()
+    for lane in range(LANES):
+        truth = naive_recursive.logistic_loss(
+            *([row[lane] for row in scores], targets[:, lane].tolist(), row_weights.tolist()),
+            *(float(costs[0, lane]), float(costs[1, lane])),
+        )
+        assert sums[lane] == pytest.approx(truth, rel=1e-5, abs=1e-5)

@@ -99,6 +99,14 @@ def _add_lanes(_typing: Any, indices: Any, data: Any, low: Any, high: Any, step:
     return types.void(indices, data, types.int64, types.int64, step, weights), generate
 
 
+def _signs(builder: Any, targets: Any, row: Any) -> Lanes:
+    """The targets of a row: 1, -1 or 0."""
+    place = builder.gep(targets, [builder.mul(row, ir.Constant(_NUMBER, LANES))])
+    signs = builder.load(builder.bitcast(place, ir.VectorType(ir.IntType(8), LANES).as_pointer()))
+    signs.align = 1
+    return Lanes(builder, builder.sitofp(signs, _VECTOR))
+
+
 class Lanes:
     """Sixteen numbers in a register, with the arithmetic that the update rules are written in."""
 
@@ -148,15 +156,31 @@ class Lanes:
         return Lanes(self.builder, self.builder.select(mask, self.value, self._other(other)))
 
 
-def _sigmoid(x: Lanes) -> Lanes:
-    """1/(1 + exp(−x)): exp by the series of x/16, squared four times; beyond ±16 nothing changes any more."""
-    y = x.at_least(-16.0).at_most(16.0) * (-1 / 16)
+def _exp(x: Lanes) -> Lanes:
+    """exp(x) by the series of x/16, squared four times; what is beyond ±16 counts as ±16."""
+    y = x.at_least(-16.0).at_most(16.0) * (1 / 16)
     exp = y * (1 / math.factorial(10)) + 1 / math.factorial(9)
     for n in range(8, -1, -1):
         exp = exp * y + 1 / math.factorial(n)
     for _ in range(4):
         exp = exp * exp
-    return 1 / (1 + exp)
+    return exp
+
+
+def _sigmoid(x: Lanes) -> Lanes:
+    """1/(1 + exp(−x))."""
+    return 1 / (1 + _exp(0 - x))
+
+
+def _softplus(x: Lanes) -> Lanes:
+    """log(1 + exp(x)) = max(0, x) + log(1 + t) with t = exp(−|x|) up to 1, by the series of 2 artanh(t/(2 + t))."""
+    t = _exp(x.at_most(0 - x))
+    z = t / (2 + t)
+    square = z * z
+    series = square * (1 / 15) + 1 / 13
+    for n in range(11, 0, -2):
+        series = series * square + 1 / n
+    return x.at_least(0.0) + 2 * z * series
 
 
 def _squared_hinge(margin: Lanes, dual: Lanes, cost: Lanes, norm: Lanes) -> tuple[Lanes, Lanes, Lanes]:
@@ -217,10 +241,7 @@ def _step(rule: Callable[[Lanes, Lanes, Lanes, Lanes], tuple[Lanes, Lanes, Lanes
             def store(value: Lanes, pointer: Any, number: Any) -> None:
                 builder.store(value.value, _lanes_at(builder, pointer, number)).align = 4
 
-            signs_at = builder.gep(targets, [builder.mul(row, ir.Constant(_NUMBER, LANES))])
-            signs = builder.load(builder.bitcast(signs_at, ir.VectorType(ir.IntType(8), LANES).as_pointer()))
-            signs.align = 1
-            y = Lanes(builder, builder.sitofp(signs, _VECTOR))
+            y = _signs(builder, targets, row)
             counts = y * y
             margin = y * lanes(sums)
             cost = lanes(positive).where(y.above(0.0), lanes(negative)) * Lanes(builder, _splat(builder, weight))
@@ -262,11 +283,27 @@ def _step(rule: Callable[[Lanes, Lanes, Lanes, Lanes], tuple[Lanes, Lanes, Lanes
     return intrinsic(named)
 
 
+def _logistic_losses(_typing: Any, sums: Any, targets: Any, row: Any, weight: Any, positive: Any, negative: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sum_at, target_at, row, weight, positive_at, negative_at = _pointers(context, builder, signature, arguments)
+        places = [builder.bitcast(at, _VECTOR.as_pointer()) for at in (sum_at, positive_at, negative_at)]
+        sums, positive, negative = (Lanes(builder, _load(builder, place)) for place in places)
+        y = _signs(builder, target_at, row)
+        cost = positive.where(y.above(0.0), negative) * Lanes(builder, _splat(builder, weight))
+        builder.store((y * y * cost * _softplus(0 - y * sums)).value, places[0]).align = 4
+        return context.get_dummy_value()
+
+    return types.void(sums, targets, types.int64, types.float32, positive, negative), generate
+
+
 dot_lanes: Any = intrinsic(_dot_lanes)
 """``dot_lanes(indices, data, low, high, weights, sums)``: sums = Σ data[p] · weights[indices[p]], in every lane."""
 
 add_lanes: Any = intrinsic(_add_lanes)
 """``add_lanes(indices, data, low, high, step, weights)``: weights[indices[p]] += data[p] · step, in every lane."""
+
+logistic_losses: Any = intrinsic(_logistic_losses)
+"""``logistic_losses(sums, targets, row, weight, positive, negative)``: from a row's scores to what they cost."""
 
 step_squared_hinge: Any = _step(_squared_hinge)
 step_hinge: Any = _step(_hinge)

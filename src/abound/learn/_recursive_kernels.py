@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from abound.compiled import kernel
-from abound.learn._lanes import LANES, dot_lanes
+from abound.learn._lanes import LANES, dot_lanes, logistic_losses
 
 
 @kernel
@@ -143,6 +142,14 @@ def lane_products(weights: Any, origin: Any, squares: Any, products: Any) -> Non
 
 
 @kernel
+def place_duals(rows: Any, coefficients: Any, lane: int, duals: Any, used: Any) -> None:
+    """Put the duals of some rows back into a lane, and tell that these rows are used."""
+    for j in range(len(rows)):
+        duals[rows[j], lane] = abs(coefficients[j])
+        used[rows[j]] = True
+
+
+@kernel
 def list_duals(duals: Any, targets: Any, places: Any, rows: Any, coefficients: Any) -> None:
     """List for each lane the rows whose duals are not 0, and these with the sign of the target.
 
@@ -179,12 +186,9 @@ def logistic_loss(
     sums: Any,
 ) -> None:
     """Add up the logistic loss of each lane over rows ``begin`` to ``end``; sweeps know only a bound of it."""
-    scores = np.empty(LANES, dtype=np.float32)
+    losses = np.empty(LANES, dtype=np.float32)
     for i in range(begin, end):
-        dot_lanes(indices, data, indptr[i], indptr[i + 1], weights, scores)
+        dot_lanes(indices, data, indptr[i], indptr[i + 1], weights, losses)
+        logistic_losses(losses, targets, i, row_weights[i], positive, negative)
         for lane in range(LANES):
-            y = targets[i, lane]
-            if y != 0:
-                margin = np.float64(y * scores[lane])
-                cost = row_weights[i] * (positive[lane] if y > 0 else negative[lane])
-                sums[lane] += cost * (math.log1p(math.exp(-abs(margin))) + max(0.0, -margin))
+            sums[lane] += losses[lane]

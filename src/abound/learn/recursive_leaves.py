@@ -176,8 +176,7 @@ class LeafSolver:
             own = self.positives.rows[self.positives.indptr[c] : self.positives.indptr[c + 1]]
             block.targets[own, lane] = 1
             if leaf is not None:
-                block.duals[leaf.rows, lane] = np.abs(leaf.coefficients)
-                used[leaf.rows] = True
+                kernels.place_duals(leaf.rows, leaf.coefficients, lane, block.duals, used)
         if used.any():
             self._add_rows(block, np.flatnonzero(used).astype(np.int32))
         return block, origin
