@@ -30,7 +30,7 @@ Verdict = tuple[bool, str]
 
 
 class Collecting(Recorder):
-    """A recorder that also keeps the rows in memory."""
+    """A recorder that keeps the rows in memory until all are there: half a table would pass for a whole one."""
 
     def __init__(self, question: str, asked: str, data: Path, keep: bool) -> None:
         super().__init__(question, asked, data, keep)
@@ -39,7 +39,11 @@ class Collecting(Recorder):
 
     def append(self, entry: Row) -> None:
         self.rows.append(self.facts | entry)
-        super().append(entry)
+
+    def write(self) -> None:
+        """Put the rows on disk."""
+        for row in self.rows:
+            super().append(row)
 
 
 def present(
@@ -71,6 +75,7 @@ def present(
     if arguments.quick or arguments.measure or not rows:
         recorder = Collecting(question, question_of(question, about), arguments.data, keep=not arguments.quick)
         measure(recorder, arguments.data, arguments.quick)
+        recorder.write()
         rows = chosen(newest(recorder.rows))
     else:
         show(rows)
