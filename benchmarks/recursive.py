@@ -1,13 +1,13 @@
 """Is recursive regularization over a taxonomy better than the flat classifier, and what does it cost?
 
     python benchmarks/recursive.py DATA [--jobs 2] [--sets wordnet_hypernym ...] [--losses hinge ...] [--costs 1 ...]
-        [--tables accuracy seconds graph] [--quick]
+        [--tables accuracy seconds graph] [--keep FOLDER] [--quick]
 
 HR-SVM against the flat SVM and HR-LR against flat LR (Gopal and Yang, KDD 2013), at the same C over a grid and each at
 its own C. C is chosen by micro-F1 on a held-out tenth of the training rows, whose features are those of the other rows.
 With one label a row, micro-F1 is R1. The tests are the paper's: a sign test on decisions for micro-F1, and Wilcoxon's
 signed-rank test on the F1 of each class for macro-F1. The last table is a DAG with several labels a row, where C is
-chosen on the official validation rows.
+chosen on the official validation rows. HR-LR takes long: with ``--keep`` a run that was broken off goes on.
 """
 
 from __future__ import annotations
@@ -46,10 +46,20 @@ def learners(loss: str, cost: float, taxonomy: Any, jobs: int) -> dict[str, Any]
     }
 
 
-def predictions(loss: str, cost: float, task: Task, taxonomy: Any, jobs: int) -> dict[str, Any]:
-    """Return what both learners say about the test rows."""
-    models = learners(loss, cost, taxonomy, jobs)
-    return {name: model.fit(task.X, task.y).predict(task.X_test) for name, model in models.items()}
+def predictions(loss: str, cost: float, parts: dict[str, Task], name: str, taxonomy: Any, arguments: Any) -> Any:
+    """Return what both learners say about the test rows of each part; what is in the folder is not done again."""
+    found: dict[str, dict[str, Any]] = {}
+    for part, task in parts.items():
+        for key, model in learners(loss, cost, taxonomy, arguments.jobs).items():
+            kept = arguments.keep and arguments.keep / f"{name}-{loss}-{cost:g}-{part}-{key}.npy"
+            if kept and kept.exists():
+                said = np.load(kept)
+            else:
+                said = np.asarray(model.fit(task.X, task.y).predict(task.X_test), dtype=str)
+                if kept:
+                    np.save(kept, said)
+            found.setdefault(part, {})[key] = said
+    return found["held"], found["final"]
 
 
 def compared(y: Any, flat: Any, recursive: Any) -> dict[str, Any]:
@@ -79,8 +89,7 @@ def accuracy(parts: Parts, name: str, taxonomy: Any, arguments: Any, recorder: R
     for loss in arguments.losses:
         by_cost = {}
         for cost in costs_of(loss, arguments):
-            shown = predictions(loss, cost, held, taxonomy, arguments.jobs)
-            found = predictions(loss, cost, final, taxonomy, arguments.jobs)
+            shown, found = predictions(loss, cost, {"held": held, "final": final}, name, taxonomy, arguments)
             by_cost[cost] = ({key: micro_f1(held.y_test, value) for key, value in shown.items()}, found)
             figures = {f"held-out {key}": value for key, value in by_cost[cost][0].items()}
             grid.row({"loss": loss, "C": cost}, figures | compared(final.y_test, found["flat"], found["HR"]))
@@ -220,8 +229,11 @@ def main() -> None:
     parser.add_argument("--costs", nargs="+", type=float, help="only these values of C of the grid")
     tables = ("accuracy", "seconds", "graph")
     parser.add_argument("--tables", nargs="+", default=list(tables), choices=tables)
+    parser.add_argument("--keep", type=Path, help="folder for what the learners say; what is there is used")
     parser.add_argument("--quick", action="store_true", help="a part of the rows, nothing recorded")
     arguments = parser.parse_args()
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     recorder = Recorder("recursive", __doc__, data=arguments.data, keep=not arguments.quick)
     warnings.simplefilter("ignore", ConvergenceWarning)
     ways = {"accuracy": accuracy, "seconds": seconds}

@@ -297,3 +297,18 @@ def test_the_logistic_loss_is_that_of_the_naive_sum(seed: int, n: int, size: flo
             *(float(costs[0, lane]), float(costs[1, lane])),
         )
         assert sums[lane] == pytest.approx(truth, rel=1e-5, abs=1e-5)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 30))
+def test_light_duals_are_taken_off_the_weights(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, 5), density=0.5, rng=rng, format="csr", dtype=np.float32)
+    targets = rng.choice([-1, 0, 1], (n, LANES)).astype(np.int8)
+    duals = rng.choice([0, 0.1, 0.5, 2.0], (n, LANES)).astype(np.float32)
+    least = rng.choice([0, 0.3, 1.0], LANES).astype(np.float32)
+    weights = (X.T @ (duals * targets)).astype(np.float32)
+    heavy = np.where(duals < least, 0, duals)
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    kernels.drop_light(*parts, targets, least, 0, n, duals, weights)
+    assert np.array_equal(duals, heavy)
+    assert np.allclose(weights, X.T @ (heavy * targets), atol=1e-4)

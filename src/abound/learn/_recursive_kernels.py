@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.learn._lanes import LANES, dot_lanes, logistic_losses
+from abound.learn._lanes import LANES, add_lanes, dot_lanes, logistic_losses
 
 
 @kernel
@@ -147,6 +147,25 @@ def place_duals(rows: Any, coefficients: Any, lane: int, duals: Any, used: Any) 
     for j in range(len(rows)):
         duals[rows[j], lane] = abs(coefficients[j])
         used[rows[j]] = True
+
+
+@kernel
+def drop_light(
+    indptr: Any, indices: Any, data: Any, targets: Any, least: Any, begin: int, end: int, duals: Any, weights: Any
+) -> None:
+    """Set the duals of rows ``begin`` to ``end`` that are below their lane's ``least`` to 0, and take them off."""
+    steps = np.empty(LANES, dtype=np.float32)
+    for i in range(begin, end):
+        is_any = False
+        for lane in range(LANES):
+            light = np.float32(0)
+            if duals[i, lane] < least[lane]:
+                light = duals[i, lane]
+                duals[i, lane] = 0
+            is_any |= light != 0
+            steps[lane] = -light * targets[i, lane]
+        if is_any:
+            add_lanes(indices, data, indptr[i], indptr[i + 1], steps, weights)
 
 
 @kernel

@@ -132,7 +132,7 @@ class LeafSolver:
             )
             objective = outcome.objective
             if settings.loss == LOGISTIC:
-                self._drop_light_duals(block, origin, costs)
+                self._drop_light_duals(block, costs)
             kernels.lane_products(block.weights, origin, squares, products)
             if settings.loss == LOGISTIC:
                 objective = self._logistic_loss(block, costs) + 0.5 * squares
@@ -207,11 +207,13 @@ class LeafSolver:
         self.blocks.give(block)
         self.origins.give(origin)
 
-    def _drop_light_duals(self, block: Block, origin: Float32Array, costs: Costs) -> None:
+    def _drop_light_duals(self, block: Block, costs: Costs) -> None:
         """Leave the rows out that hardly count: in logistic regression every row has a dual."""
-        np.copyto(block.duals, 0, where=block.duals < LIGHT_DUAL * np.minimum(*costs))
-        block.weights[:] = origin
-        self._add_rows(block, np.flatnonzero(block.duals.any(axis=1)).astype(np.int32))
+        rows, least = self.rows, (LIGHT_DUAL * np.minimum(*costs)).astype(np.float32)
+        for begin, end in spans_to_read(rows, rows.n_rows):
+            kernels.drop_light(
+                *(rows.indptr, rows.indices, rows.data, block.targets, least, begin, end, block.duals, block.weights)
+            )
 
     def _add_rows(self, block: Block, some: IdArray) -> None:
         """Add what the duals of some rows are in the weights."""
