@@ -76,16 +76,16 @@ class Table:
             print("  " + "".join(f"{name:>{width(name)}}" for name in cells))
         print("  " + "".join(f"{shown(value):>{width(name)}}" for name, value in cells.items()), flush=True)
 
-    def finding(self, holds: bool, what: str) -> None:
-        """End the table with whether the paper's finding holds here."""
-        self._end(f"{'reproduced' if holds else 'not reproduced'}: {what}")
+    def finding(self, holds: bool, what: str, **about: Any) -> None:
+        """End the table with whether the paper's finding holds here; ``about`` says for which rows if not for all."""
+        self._end(f"{'reproduced' if holds else 'not reproduced'}: {what}", about)
 
-    def target(self, holds: bool, what: str) -> None:
-        """End the table with whether what this library promises holds."""
-        self._end(f"{'holds' if holds else 'does not hold'}: {what}")
+    def target(self, holds: bool, what: str, **about: Any) -> None:
+        """End the table with whether what this library promises holds; ``about`` says for which rows if not for all."""
+        self._end(f"{'holds' if holds else 'does not hold'}: {what}", about)
 
-    def _end(self, text: str) -> None:
-        self.recorder.append({"table": self.name, "note": self.note, "setting": {}, "finding": text})
+    def _end(self, text: str, about: Figures) -> None:
+        self.recorder.append({"table": self.name, "note": self.note, "setting": dict(about), "finding": text})
         print(f"  {text}", flush=True)
 
 

@@ -94,15 +94,17 @@ def accuracy(parts: Parts, name: str, taxonomy: Any, arguments: Any, recorder: R
             figures = {f"held-out {key}": value for key, value in by_cost[cost][0].items()}
             grid.row({"loss": loss, "C": cost}, figures | compared(final.y_test, found["flat"], found["HR"]))
         own = {key: max(by_cost, key=lambda cost: by_cost[cost][0][key]) for key in ("flat", "HR")}
-        figures = compared(final.y_test, by_cost[own["flat"]][1]["flat"], by_cost[own["HR"]][1]["HR"])
-        chosen.append(({"loss": loss, "C flat": own["flat"], "C HR": own["HR"]}, figures))
+        figures = {f"C {key}": f"{cost:g}" for key, cost in own.items()}
+        figures |= compared(final.y_test, by_cost[own["flat"]][1]["flat"], by_cost[own["HR"]][1]["HR"])
+        chosen.append(({"loss": loss}, figures))
     table = recorder.table(f"HR and flat, each at its own C, on {name}", "C by micro-F1 on held-out training rows.")
     for setting, figures in chosen:
         table.row(setting, figures)
     for setting, figures in chosen:
         micro, macro = (figures[f"{kind}-F1 HR"] - figures[f"{kind}-F1 flat"] for kind in ("micro", "macro"))
         gains = f"micro-F1 ({micro:+.4f}) and above it in macro-F1 ({macro:+.4f})"
-        table.finding(micro >= 0 and macro > 0, f"{setting['loss']}: HR is not below flat in {gains}")
+        told = f"{setting['loss']}: HR is not below flat in {gains}"
+        table.finding(micro >= 0 and macro > 0, told, loss=setting["loss"])
 
 
 def costs_of(loss: str, arguments: Any) -> list[float]:

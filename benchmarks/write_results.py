@@ -28,14 +28,18 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def newest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the last row of each setting, in the order in which settings were last measured.
 
-    A run's findings follow from its rows: those of the last run are kept.
+    A run's findings follow from its rows: those of the last run are kept, or of the last about the same rows.
     """
+
+    def key_of(row: dict[str, Any], *more: Any) -> str:
+        return json.dumps([row["table"], row["setting"], *more], sort_keys=True)
+
     last: dict[str, dict[str, Any]] = {}
-    last_run = {row["table"]: row["date"] for row in rows if "finding" in row}
+    last_run = {key_of(row): row["date"] for row in rows if "finding" in row}
     for row in rows:
-        if "finding" in row and row["date"] != last_run[row["table"]]:
+        if "finding" in row and row["date"] != last_run[key_of(row)]:
             continue
-        key = json.dumps([row["table"], row["setting"], row.get("finding")], sort_keys=True)
+        key = key_of(row, row.get("finding"))
         last.pop(key, None)
         last[key] = row
     return list(last.values())
