@@ -244,7 +244,7 @@ def support_vectors(block: Block) -> list[tuple[IdArray, Float32Array]]:
     Returns
     -------
     list of (int32 array, float32 array)
-        Copies, a pair a lane.
+        Read-only, a pair a lane, which are parts of two arrays.
     """
     ends, nothing = np.zeros(LANES, dtype=np.int64), (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
     kernels.list_duals(block.duals, block.targets, ends, *nothing)
@@ -253,8 +253,7 @@ def support_vectors(block: Block) -> list[tuple[IdArray, Float32Array]]:
     if len(rows):
         kernels.list_duals(block.duals, block.targets, np.concatenate(([0], ends[:-1])), rows, coefficients)
     parts = zip(np.split(rows, ends[:-1]), np.split(coefficients, ends[:-1]), strict=True)
-    # Copies, so that a lane that is kept does not keep the others.
-    return [(frozen(some.copy(), np.int32), frozen(values.copy(), np.float32)) for some, values in parts]
+    return [(frozen(some, np.int32), frozen(values, np.float32)) for some, values in parts]
 
 
 def solve_leaves(part: LeafBlock, solver: LeafSolver, inner: Inner) -> list[Leaf]:
