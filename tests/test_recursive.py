@@ -68,7 +68,9 @@ def test_inner_nodes_are_the_mean_of_their_neighbours(root_is_zero: bool, on_dis
     names = [f"leaf {i}" for i in range(data.draw(st.integers(1, 7)))]
     tree = short_tree(class_tree(random_tree(data, names), names), root_is_zero=root_is_zero)
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    matrix = sp.random_array((data.draw(st.integers(1, 8)), 6), density=0.4, rng=rng, dtype=np.float32, format="csr")
+    # With few features vectors of inner nodes are kept by features, with many by rows.
+    shape = data.draw(st.integers(1, 8)), data.draw(st.sampled_from([6, 40]))
+    matrix = sp.random_array(shape, density=0.4, rng=rng, dtype=np.float32, format="csr")
     rows = solver_rows(as_rows(matrix), np.ones(matrix.shape[0], np.float32), rng)
     full = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features)).toarray()
     base = np.float32(not root_is_zero) * rng.normal(size=rows.n_features).astype(np.float32)

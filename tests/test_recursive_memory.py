@@ -100,7 +100,7 @@ def test_a_round_sends_the_last_move_only(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Serial, "share", share)
     assert_same_model(usual, clone(learner).fit(X, y))
     assert [type(value) for value in sent] == [LeafSolver, Inner, Step, Inner, Step, Inner]
-    assert [len(value.vectors.rows) for value in sent if isinstance(value, Step)] == [
+    assert [value.vectors.n_entries for value in sent if isinstance(value, Step)] == [
         entry["inner_entries"] for entry in usual.history_[1:]
     ]
 
@@ -173,19 +173,40 @@ def test_vectors_come_back_as_they_were_piled(on_disk: bool) -> None:
 
 @pytest.mark.parametrize("n_rows", [1, 40])
 def test_sums_of_many_rows_are_kept_by_features(n_rows: int) -> None:
-    """By rows or by features, whichever is not much longer; the vectors are the same."""
+    """By rows or by features, whichever does not take much more room; the vectors are the same."""
     rng = np.random.default_rng(0)
-    X = rng.random((n_rows, 3)).astype(np.float32) + 1
+    X = rng.random((n_rows, 5)).astype(np.float32) + 1
     rows = solver_rows(as_rows(X), np.ones(n_rows, np.float32), rng)
+    features = n_rows + np.arange(5, dtype=np.int32)
     own, values = np.arange(n_rows, dtype=np.int32), rng.random((2, n_rows)).astype(np.float32)
-    found, short = shortened(rows, own, *values)
-    assert found.tolist() == ([0] if n_rows == 1 else [40, 41, 42])
+    found, *short = shortened(rows, features, own, *values)
+    assert found is (own if n_rows == 1 else features)
     for one, other in zip(values, short, strict=True):
-        sums, again = np.zeros((2, 3))
+        sums, again = np.zeros((2, 5))
         add_vector(rows, own, one, sums)
         add_vector(rows, found, other, again)
         np.testing.assert_allclose(sums, again, rtol=1e-6)
-    assert shortened(rows, found, *short)[0] is found
+    again_found, *again_short = shortened(rows, features, found, *short)
+    assert again_found is found
+    np.testing.assert_array_equal(again_short, short)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_vectors_of_all_features_share_the_list_of_them(on_disk: bool) -> None:
+    rng = np.random.default_rng(0)
+    features = np.arange(4, 7, dtype=np.int32)
+    given = [(np.arange(2, dtype=np.int32), 2), (features, 3), (features, 3), (np.arange(4, dtype=np.int32), 4)]
+    pile, vectors = Pile(on_disk, features), [rng.normal(size=n).astype(np.float32) for _, n in given]
+    for (rows, _), values in zip(given, vectors, strict=True):
+        pile.add(rows, values)
+    found = pile.whole()
+    assert (found.n_entries, len(found.rows)) == (12, 6)
+    found.let_go(1, 3)
+    found.let_go(0, 4)
+    for number, (rows, _) in enumerate(given):
+        np.testing.assert_array_equal(found.of(number)[0], rows)
+        np.testing.assert_array_equal(found.of(number)[1], vectors[number])
+    assert found.of(1)[0] is features
 
 
 def test_lists_of_rows_are_cut_for_the_window() -> None:

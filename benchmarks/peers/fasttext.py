@@ -13,7 +13,7 @@ SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "fastText": [
         {"loss": "hs", "lr": 0.5, "epoch": 25, "wordNgrams": 1},
         {"loss": "hs", "lr": 1.0, "epoch": 25, "wordNgrams": 2},
-        {"loss": "hs", "lr": 0.5, "epoch": 50, "wordNgrams": 1},
+        {"loss": "hs", "lr": 1.0, "epoch": 100, "wordNgrams": 2},
         {"loss": "softmax", "lr": 0.5, "epoch": 25, "wordNgrams": 1},
     ]
 }

@@ -14,14 +14,18 @@ from peers.protocol import Files, K, Ranking, padded
 
 PACKAGE = "abound"
 FILES: tuple[str, ...] = ()
+TREES: list[dict[str, Any]] = [{"C": 0.7}, {"C": 0.3}, {"C": 2.0}, {"C": 2.0, "arity": 16}]
+"""Settings of label trees; with more rows a class they need less C, with few, narrower nodes."""
+
 SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "abound ind": [{"learner": "ind"}],
     "abound ff, 1 pass": [{"learner": "ff", "margin": margin} for margin in (0.0, 0.1, 0.5)],
     "abound ff": [{"learner": "ff", "margin": m, "passes": p} for m, p in ((0.1, 4), (0.5, 2), (0.5, 4))],
     "abound pa, 1 pass": [{"learner": "pa", "passes": 1}, {"learner": "pa", "passes": 1, "C": 0.1}],
     "abound pa": [{"learner": "pa", "passes": p, "C": c} for p, c in ((3, 1.0), (3, 0.1), (6, 0.1))],
-    "abound label-tree": [{"learner": "label-tree", "C": c} for c in (0.7, 0.3, 2.0)],
-    "abound forest": [{"learner": "label-tree", "n_trees": 5, "C": c} for c in (0.7, 0.3)],
+    "abound label-tree": [{"learner": "label-tree"} | tree for tree in TREES],
+    "abound 3 trees": [{"learner": "label-tree", "n_trees": 3} | tree for tree in TREES],
+    "abound 5 trees": [{"learner": "label-tree", "n_trees": 5} | tree for tree in TREES],
     "abound svm": [{"learner": "svm", "C": c} for c in (1.0, 0.3, 3.0)],
 }
 

@@ -110,6 +110,23 @@ def add_vector(indptr: Any, indices: Any, data: Any, rows: Any, values: Any, beg
 
 
 @kernel
+def add_two_vectors(
+    indptr: Any, indices: Any, data: Any, rows: Any, one: Any, other: Any, begin: int, end: int, out: Any
+) -> None:
+    """Add two vectors that have the same rows, each to a column; see `add_vector`."""
+    n_rows = len(indptr) - 1
+    for j in range(begin, end):
+        i, first, second = rows[j], np.float64(one[j]), np.float64(other[j])
+        if i >= n_rows:
+            out[i - n_rows, 0] += first
+            out[i - n_rows, 1] += second
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p], 0] += first * data[p]
+                out[indices[p], 1] += second * data[p]
+
+
+@kernel
 def squared_ways(now: Any, before: Any, above: Any) -> Any:
     """Return ``‖now − before‖²`` and ``‖now − above‖²``."""
     moved, length = 0.0, 0.0

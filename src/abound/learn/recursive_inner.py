@@ -79,8 +79,11 @@ class Path:
 
     def __init__(self, rows: SolverRows, parent: IdArray) -> None:
         self._rows, self._parent = rows, parent
+        self._has_inner = np.zeros(len(parent), dtype=np.bool_)
+        self._has_inner[parent[1:]] = True
         self._sums = np.empty(rows.n_features)
-        self._nodes: list[int] = []
+        self._nodes: list[tuple[int, int]] = []
+        """From the root down, and the first move after which the weights are there."""
         self._rooms: list[Float32Array] = []
         self._inner: Inner | None = None
         self._steps: list[Step] = []
@@ -100,10 +103,10 @@ class Path:
         float32 array of shape (n_features,)
             To be read before the next call.
         """
-        return self.history(node, inner)[0][-1] if inner.steps else inner.base
+        return self.history(node, inner, 1)[0][-1] if inner.steps else inner.base
 
-    def history(self, node: int, inner: Inner) -> tuple[Float32Array, Float32Array]:
-        """Return the weights of an inner node and of its parent after each move.
+    def history(self, node: int, inner: Inner, n_moves: int) -> tuple[Float32Array, Float32Array]:
+        """Return the weights of an inner node and of its parent after the last moves.
 
         Parameters
         ----------
@@ -111,6 +114,8 @@ class Path:
             The node.
         inner : Inner
             The nodes as they are now.
+        n_moves : int
+            How many of the moves, if there were as many.
 
         Returns
         -------
@@ -119,29 +124,31 @@ class Path:
         """
         if self._inner is not inner:
             self._begin(inner)
-        wanted = [node]
-        while wanted[-1]:
-            wanted.append(int(self._parent[wanted[-1]]))
+        first = max(0, len(self._steps) - n_moves)
+        # A node has shares of its parent after every move, but nobody asks for the early weights of the lowest ones.
+        wanted = [(node, 0 if self._has_inner[node] else first)]
+        while wanted[-1][0]:
+            wanted.append((int(self._parent[wanted[-1][0]]), 0))
         wanted.reverse()
         same = 0
         while same < min(len(wanted), len(self._nodes)) and wanted[same] == self._nodes[same]:
             same += 1
         del self._nodes[same:]
-        for n in wanted[same:]:
-            self._step_down(n, inner)
-        return self._rooms[len(wanted)], self._rooms[len(wanted) - 1]
+        for n, begin in wanted[same:]:
+            self._step_down(n, begin, inner)
+        return self._rooms[len(wanted)][first:], self._rooms[len(wanted) - 1][first:]
 
     def _begin(self, inner: Inner) -> None:
         self._inner, self._nodes = inner, []
         self._steps = [step if isinstance(step, Step) else step.open() for step in inner.steps]
         self._rooms = [np.zeros((len(inner.steps), self._rows.n_features), dtype=np.float32)]
 
-    def _step_down(self, node: int, inner: Inner) -> None:
-        self._nodes.append(node)
+    def _step_down(self, node: int, begin: int, inner: Inner) -> None:
+        self._nodes.append((node, begin))
         depth = len(self._nodes)
         if depth == len(self._rooms):
             self._rooms.append(np.empty_like(self._rooms[0]))
-        for number, step in enumerate(self._steps):
+        for number, step in enumerate(self._steps[begin:], start=begin):
             kernels.mix(step.shares[node], inner.base, self._rooms[depth - 1], number + 1, self._sums)
             add_vector(self._rows, *step.vectors.of(node), self._sums)
             step.vectors.let_go(node, node + 1)
@@ -195,6 +202,7 @@ class InnerNodes:
             self._children[tree.parent[n]].append(n)
         self._depth = tree.depth
         self._rooms: Spare[_Room] = Spare()
+        self._features = frozen(rows.n_rows + np.arange(rows.n_features), np.int32)
         self._paths = paths
         self._known = np.ones((tree.n_inner, 1))
         self.inner = Inner(base, (), np.zeros(tree.n_inner))
@@ -269,13 +277,13 @@ class InnerNodes:
 
     def _walk_up(self, leaves: RowVectors, pulls: Float64Array, swing: float, pool: Workers) -> RowVectors:
         """The next ``y`` of all nodes, the deepest first."""
-        found, order = Pile(self._on_disk), []
+        found, order = Pile(self._on_disk, self._features), []
         below, place = Pile(False).whole(), np.zeros(self._tree.n_inner, dtype=np.int64)
         for depth in range(int(self._depth.max()), -1, -1):
             nodes = np.flatnonzero(self._depth == depth)
             sizes = [self._size(n, leaves, below, place) for n in nodes.tolist()]
             parts = spans(np.concatenate(([0], np.cumsum(sizes))), 1 + sum(sizes) // ENTRIES_A_TASK)
-            rests = Pile(self._on_disk)
+            rests = Pile(self._on_disk, self._features)
 
             def gather(part: tuple[int, int], nodes: IntArray = nodes, below: RowVectors = below) -> Any:
                 some = nodes[part[0] : part[1]].tolist()
@@ -332,8 +340,7 @@ class InnerNodes:
         touched = np.sort(room.touched[:count])
         kept = kernels.collect(touched, STRETCH, room.seen, room.rest, room.own, rows, rests, values)
         self._rooms.give(room)
-        found, (rest, own) = shortened(self._rows, rows[:kept], rests[:kept], values[:kept])
-        return found, rest, own
+        return shortened(self._rows, self._features, rows[:kept], rests[:kept], values[:kept])
 
     def _measure(self, inner: Inner, pool: Workers) -> tuple[Float64Array, Float64Array]:
         """How far the nodes have moved, squared, and how far they are from their parents."""
@@ -342,7 +349,7 @@ class InnerNodes:
             path = self._paths.take(Path, self._rows, self._tree.parent)
             found = []
             for n in range(first, min(first + NODES_A_TASK, self._tree.n_inner)):
-                now, above = path.history(n, inner)
+                now, above = path.history(n, inner, 2)
                 found.append(kernels.squared_ways(now[-1], now[-2] if len(now) > 1 else inner.base, above[-1]))
             self._paths.give(path)
             return found

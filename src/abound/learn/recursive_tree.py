@@ -133,8 +133,8 @@ class RecursiveTree:
                 "round": number,
                 "objective": objective,
                 "seconds": time.perf_counter() - began,
-                "support_vectors": float(len(self.leaves.vectors.rows)),
-                "inner_entries": float(sum(len(step.vectors.rows) for step in self.nodes.inner.steps[-1:])),
+                "support_vectors": float(self.leaves.vectors.n_entries),
+                "inner_entries": float(sum(step.vectors.n_entries for step in self.nodes.inner.steps[-1:])),
             }
             if last - objective < round_tol * last:
                 return

@@ -14,17 +14,26 @@ from abound.learn.row_views import ENTRIES_A_ROW
 from abound.scratch import Growing, Spill, is_mapped, let_go
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
+ENTRIES_A_FEATURE = 4
+"""A vector with more entries than a part of the features is kept by features, in at most twice the room."""
+
 
 class RowVectors(NamedTuple):
     """Sparse vectors one after another; vector i stands for ``Σ_j values[j] x_{rows[j]}`` over its places j.
 
-    Rows that are beyond the last one stand for a feature each: a sum of very many rows is shorter by features.
+    Rows that are beyond the last one stand for a feature each: a sum of very many rows is shorter by features. One that
+    has all of them shares their list with the others.
     """
 
     begins: IntArray
     ends: IntArray
+    """Where the values of each vector are."""
+    firsts: IntArray
+    """Where its rows begin, -1 for a vector of all features."""
     rows: IdArray
     values: Float32Array
+    features: IdArray
+    """The rows of a vector of all features."""
 
     def of(self, i: int) -> tuple[IdArray, Float32Array]:
         """Return the rows and values of a vector.
@@ -39,7 +48,14 @@ class RowVectors(NamedTuple):
         tuple of int32 and float32 array
             Views.
         """
-        return self.rows[self.begins[i] : self.ends[i]], self.values[self.begins[i] : self.ends[i]]
+        begin, end, first = int(self.begins[i]), int(self.ends[i]), int(self.firsts[i])
+        rows = self.features if first < 0 else self.rows[first : first + end - begin]
+        return rows, self.values[begin:end]
+
+    @property
+    def n_entries(self) -> int:
+        """Entries of all vectors."""
+        return len(self.values)
 
     def to_disk(self) -> RowVectors:
         """Return the same vectors in temporary files.
@@ -65,8 +81,12 @@ class RowVectors(NamedTuple):
             From one vector to before another that stands behind it.
         """
         if first < last:
-            span = slice(self.begins[first], self.ends[last - 1])
-            let_go(self.rows[span], self.values[span])
+            let_go(self.values[self.begins[first] : self.ends[last - 1]])
+            by_rows = first + np.flatnonzero(self.firsts[first:last] >= 0)
+            if len(by_rows):
+                final = by_rows[-1]
+                end = self.firsts[final] + self.ends[final] - self.begins[final]
+                let_go(self.rows[self.firsts[by_rows[0]] : end])
 
 
 class Pile:
@@ -76,6 +96,8 @@ class Pile:
     ----------
     on_disk : bool
         Whether to write them to temporary files, which vanish with the last array that was taken from them.
+    features : int32 array, optional
+        The rows of vectors of all features: those that are added with this very array do not take it with them.
 
     Examples
     --------
@@ -86,10 +108,12 @@ class Pile:
     (array([4], dtype=int32), array([1.], dtype=float32))
     """
 
-    def __init__(self, on_disk: bool) -> None:
+    def __init__(self, on_disk: bool, features: IdArray | None = None) -> None:
         make = Spill if on_disk else Growing
         self._rows, self._values = make(np.int32), make(np.float32)
+        self._features = np.empty(0, dtype=np.int32) if features is None else features
         self._lengths: list[int] = []
+        self._firsts: list[int] = []
 
     def add(self, rows: IdArray, values: Float32Array) -> None:
         """Put a vector on top.
@@ -101,9 +125,13 @@ class Pile:
         values : float32 array
             Of each.
         """
-        self._lengths.append(len(rows))
-        self._rows.append(rows)
+        self._lengths.append(len(values))
         self._values.append(values)
+        if rows is self._features:
+            self._firsts.append(-1)
+        else:
+            self._firsts.append(self._rows.length)
+            self._rows.append(rows)
 
     def whole(self, order: IntArray | None = None) -> RowVectors:
         """Return all vectors; nothing can be added any more.
@@ -120,10 +148,11 @@ class Pile:
         """
         bounds = np.concatenate(([0], np.cumsum(np.array(self._lengths, dtype=np.int64))))
         places = np.arange(len(self._lengths)) if order is None else order
-        begins, ends = np.zeros((2, len(places)), dtype=np.int64)
-        begins[places], ends[places] = bounds[:-1], bounds[1:]
+        begins, ends, firsts = np.zeros((3, len(places)), dtype=np.int64)
+        begins[places], ends[places], firsts[places] = bounds[:-1], bounds[1:], self._firsts
         rows, values = frozen(self._rows.mapped(), np.int32), frozen(self._values.mapped(), np.float32)
-        return RowVectors(frozen(begins, np.int64), frozen(ends, np.int64), rows, values)
+        begins, ends, firsts = (frozen(part, np.int64) for part in (begins, ends, firsts))
+        return RowVectors(begins, ends, firsts, rows, values, self._features)
 
 
 def spans_to_read(rows: SolverRows, n: int) -> Iterator[tuple[int, int]]:
@@ -164,28 +193,31 @@ def add_vector(rows: SolverRows, own: IdArray, values: Float32Array, sums: Float
         kernels.add_vector(rows.indptr, rows.indices, rows.data, own, values, begin, end, sums)
 
 
-def shortened(rows: SolverRows, own: IdArray, *vectors: Float32Array) -> tuple[IdArray, tuple[Float32Array, ...]]:
-    """Write vectors by features if that is hardly longer than by rows, and read much faster.
+def shortened(
+    rows: SolverRows, features: IdArray, own: IdArray, one: Float32Array, other: Float32Array
+) -> tuple[IdArray, Float32Array, Float32Array]:
+    """Write two vectors by features if that takes hardly more room than by rows: they are read much faster.
 
     Parameters
     ----------
     rows : SolverRows
         All rows.
+    features : int32 array
+        The rows of a vector of all features.
     own : int32 array
-        Ascending; the rows of all vectors.
-    *vectors : float32 array
-        Values of each.
+        Ascending; the rows of both vectors.
+    one, other : float32 array
+        Their values.
 
     Returns
     -------
-    tuple of int32 array and tuple of float32 arrays
-        The same vectors.
+    tuple of int32 array and two float32 arrays
+        The same vectors; ``features`` and a value for each, or what was given.
     """
-    if 2 * len(own) <= rows.n_features or own[0] >= rows.n_rows:
-        return own, vectors
-    sums = np.zeros((len(vectors), rows.n_features))
-    for values, total in zip(vectors, sums, strict=True):
-        add_vector(rows, own, values, total)
-    kept = np.flatnonzero(sums.any(axis=0))
-    found = tuple(total[kept].astype(np.float32) for total in sums)
-    return (rows.n_rows + kept).astype(np.int32), found
+    # A value alone takes half the room of a row and its value.
+    if ENTRIES_A_FEATURE * len(own) <= rows.n_features:
+        return own, one, other
+    sums = np.zeros((rows.n_features, 2))
+    for begin, end in spans_to_read(rows, len(own)):
+        kernels.add_two_vectors(rows.indptr, rows.indices, rows.data, own, one, other, begin, end, sums)
+    return features, sums[:, 0].astype(np.float32), sums[:, 1].astype(np.float32)
