@@ -3,9 +3,9 @@
 With the leaves where they are, the equations (4) of all inner nodes are solved by one walk up the tree. They make a
 node ``share · parent + rest``, and the rest is made of the support vectors of the leaves below the node, and of its own
 weights before. So after move u, ``w_n = y_n + Σ_{v ≤ u} shares[n, v] · w_π`` with the parent as it was after each
-move v, and ``y_n`` is a sparse vector over rows, or over features where that is shorter. Weights are made of it along
-the path from the root when somebody needs them: memory follows the support vectors, and not nodes × features. The
-vectors of earlier moves are needed too; there are as many moves as rounds, less one.
+move v, and ``y_n`` is a sparse vector over rows, or over all features where that is not much longer. Weights are made of
+it along the path from the root when somebody needs them: memory follows the support vectors, and not nodes × features.
+The vectors of earlier moves are needed too; there are as many moves as rounds, less one.
 """
 
 from __future__ import annotations
@@ -330,7 +330,9 @@ class InnerNodes:
             add(below, int(place[child]), stiffness[child] / total, room.rest)
             below.let_go(int(place[child]), int(place[child]) + 1)
         for number, step in enumerate(self.inner.steps, start=1):
-            add(step.vectors, n, pulls[number] / total, room.rest)
+            if pulls[number]:
+                # The leaves hang on the last move: nothing of the earlier ones pulls at the lowest nodes.
+                add(step.vectors, n, pulls[number] / total, room.rest)
             if number == len(self.inner.steps):
                 add(step.vectors, n, 1 - STRETCH + swing, room.own)
             elif number == len(self.inner.steps) - 1 and swing:
