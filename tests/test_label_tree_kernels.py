@@ -15,7 +15,7 @@ from abound.distribute import Serial
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
-from abound.learn.label_tree_centroids import Vectors, class_centroids, some_features
+from abound.learn.label_tree_centroids import Vectors, class_centroids
 from abound.learn.label_tree_confusion import spectral_vectors
 from abound.learn.label_tree_nodes import Desk, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import (
@@ -133,16 +133,6 @@ def test_like_classes_come_together() -> None:
     shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 2), [2], 0)
     homes = [path[0][1] for path in naive.class_paths(shape.indptr, shape.children, 32)]
     assert len(set(zip(homes, group.tolist(), strict=True))) == 2
-
-
-@given(X=sparse_rows(), seed=st.integers(0, 2**31 - 1), share=st.sampled_from([0.0, 0.5, 1.0]))
-def test_some_features_are_left_and_vectors_keep_their_length(X: Any, seed: int, share: float) -> None:
-    rows = as_rows(X)
-    left = some_features(Vectors(rows.indptr, rows.indices, rows.data, X.shape[1]), share, seed)
-    stays = np.random.Generator(np.random.Philox(seed)).random(X.shape[1]) < share
-    expected = X.toarray().astype(np.float64) * stays
-    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(dense_of(left), np.divide(expected, lengths, where=lengths > 0, out=expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [40, 520])

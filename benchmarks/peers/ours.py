@@ -26,6 +26,7 @@ SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "abound label-tree": [{"learner": "label-tree"} | tree for tree in TREES],
     "abound 3 trees": [{"learner": "label-tree", "n_trees": 3} | tree for tree in TREES],
     "abound 5 trees": [{"learner": "label-tree", "n_trees": 5} | tree for tree in TREES],
+    "abound 8 trees": [{"learner": "label-tree", "n_trees": 8} | tree for tree in TREES],
     "abound svm": [{"learner": "svm", "C": c} for c in (1.0, 0.3, 3.0)],
 }
 

@@ -24,7 +24,7 @@ from abound.learn.checkpoint import once, training_workers
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
 from abound.learn.disk_gather import solver_rows_on_disk
 from abound.learn.index_parts import prefixed
-from abound.learn.label_tree_centroids import FEATURES_A_TREE, class_centroids, some_features
+from abound.learn.label_tree_centroids import class_centroids
 from abound.learn.label_tree_confusion import confusion_vectors
 from abound.learn.label_tree_disk import budget_on_disk, train_tree_on_disk
 from abound.learn.label_tree_nodes import Settings
@@ -69,8 +69,8 @@ class LabelTreeClassifier(RankingClassifier):
     Parameters
     ----------
     n_trees : int, default=1
-        Trees, whose chances are averaged; each clusters the classes by a random half of the features. With a taxonomy
-        all trees would be the same, so there is one.
+        Trees, whose chances are averaged; the clusters of each start from other classes. With a taxonomy all trees
+        would be the same, so there is one.
     tree : {"kmeans", "spectral"}, Taxonomy, path or None, default="kmeans"
         Where the tree comes from: balanced clusters of the classes' centroids; balanced spectral clusters of the
         confusions of a flat model; a taxonomy, or its file, as it is; None puts all classes under one root.
@@ -293,13 +293,8 @@ class LabelTreeClassifier(RankingClassifier):
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)
         seeds = generator.integers(2**31, size=self.n_trees).tolist()
 
-        def shape(seed: int) -> TreeShape:
-            alone = self.n_trees == 1 or self.tree != "kmeans"
-            seen = vectors if alone else some_features(vectors, FEATURES_A_TREE, seed)
-            return cluster_tree(seen, widths, seed)
-
         with workers(self.n_jobs) as pool:
-            return list(pool.map(shape, seeds))
+            return list(pool.map(lambda seed: cluster_tree(vectors, widths, seed), seeds))
 
     def _take_over(self, trees: list[TreeWeights]) -> None:
         self.trees_, self._leaf_index = trees, []

@@ -11,11 +11,8 @@ from abound.labels import Labels
 from abound.learn import _label_tree_clustering as kernels
 from abound.learn.disk_gather import gather_rows
 from abound.learn.linear_rows import SolverRows
-from abound.scratch import Spill, is_mapped, let_go, scratch_array
+from abound.scratch import let_go, scratch_array
 from abound.validation import Float32Array, IdArray, IntArray, frozen
-
-FEATURES_A_TREE = 0.5
-"""Of a forest, each tree clusters the classes by a random part of the features, so that its trees differ."""
 
 VALUES_ON_DISK = 2_000_000
 """Non-zeros in files that are read before they are let go of."""
@@ -78,44 +75,3 @@ def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None)
         kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
         let_go(rows.indices, rows.data, indices, data)
     return Vectors(indptr, indices, data, n_features)
-
-
-def some_features(vectors: Vectors, share: float, seed: int) -> Vectors:
-    """Leave a random part of the features.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One a class.
-    share : float
-        Part of the features that stay.
-    seed : int
-        Of the choice.
-
-    Returns
-    -------
-    Vectors
-        Of length 1 again, or empty.
-    """
-    stays = np.random.Generator(np.random.Philox(seed)).random(vectors.n_features) < share
-    on_disk = is_mapped(vectors.data)
-    indices: Any = Spill(np.int32) if on_disk else []
-    data: Any = Spill(np.float32) if on_disk else []
-    counts: list[IntArray] = []
-    for begin, end in spans(vectors.indptr, 1 + int(vectors.indptr[-1]) // VALUES_ON_DISK):
-        low, high = vectors.indptr[begin], vectors.indptr[end]
-        kept = stays[vectors.indices[low:high]]
-        running = np.concatenate(([0], np.cumsum(kept)))[vectors.indptr[begin : end + 1] - low]
-        values, owners = vectors.data[low:high][kept], np.repeat(np.arange(end - begin), np.diff(running))
-        lengths = np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), minlength=end - begin))
-        lengths[lengths == 0] = 1
-        indices.append(vectors.indices[low:high][kept])
-        data.append((values / lengths[owners]).astype(np.float32))
-        counts.append(np.diff(running))
-        let_go(vectors.indices, vectors.data)
-    indptr = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
-    whole = {
-        name: parts.mapped() if on_disk else np.concatenate(parts)
-        for name, parts in (("indices", indices), ("data", data))
-    }
-    return Vectors(indptr=indptr, n_features=vectors.n_features, **whole)

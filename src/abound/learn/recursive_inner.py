@@ -3,9 +3,9 @@
 With the leaves where they are, the equations (4) of all inner nodes are solved by one walk up the tree. They make a
 node ``share · parent + rest``, and the rest is made of the support vectors of the leaves below the node, and of its own
 weights before. So after move u, ``w_n = y_n + Σ_{v ≤ u} shares[n, v] · w_π`` with the parent as it was after each
-move v, and ``y_n`` is a sparse vector over rows, or over all features where that is not much longer. Weights are made of
-it along the path from the root when somebody needs them: memory follows the support vectors, and not nodes × features.
-The vectors of earlier moves are needed too; there are as many moves as rounds, less one.
+move v, and ``y_n`` is a sparse vector over rows, or over all features where that is not much longer. Weights are made
+of it along the path from the root when somebody needs them: memory follows the support vectors, and not nodes ×
+features. The vectors of earlier moves are needed too; there are as many moves as rounds, less one.
 """
 
 from __future__ import annotations
