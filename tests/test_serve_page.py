@@ -145,6 +145,21 @@ def test_models_of_vectors(page: Any) -> None:
     first(page, "3")
 
 
+def test_a_late_word_of_the_model_before_changes_nothing(page: Any, server: Server) -> None:
+    held: list[Any] = []
+    page.route(f"{server.base}/v1/models/drinks", lambda route: held.append(route))
+    page.reload()
+    page.wait_for_selector("#model option:nth-child(2)", state="attached")
+    page.select_option("#model", "vectors")
+    page.fill("#text", "3:0.9 1:0.2")
+    first(page, "3")
+    with page.expect_response(f"{server.base}/v1/models/drinks"):
+        for route in held:
+            route.continue_()
+    page.fill("#text", "1:0.9 3:0.2")
+    first(page, "1")
+
+
 def test_dark_and_light_are_readable(browser: Any, server: Server) -> None:
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme)

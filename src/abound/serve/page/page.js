@@ -63,6 +63,8 @@ function content() {
 
 async function ask() {
   const turn = ++asked;
+  // As long as it is not known what the model takes, there is nothing to ask; it is asked then.
+  if (!about) return;
   if (!text.value.trim()) {
     classes = [];
     show();
@@ -233,8 +235,12 @@ function fact(name, value) {
 
 async function look() {
   if (!model) return;
-  const before = mayTeach();
-  about = await call(address(""));
+  const before = mayTeach(), wanted = model;
+  const answer = await call(address(""));
+  // The answer may be late: another model was picked.
+  if (wanted !== model) return;
+  about = answer;
+  text.placeholder = about.takes === "texts" ? "" : "index:value index:value …";
   const whole = new Intl.NumberFormat("en");
   $("facts").replaceChildren();
   fact("classes", whole.format(about.classes));
@@ -329,8 +335,12 @@ $("token-form").addEventListener("submit", (event) => {
 picker.addEventListener("change", async () => {
   model = picker.value;
   about = null;
-  await look();
-  await ask();
+  try {
+    await look();
+    await ask();
+  } catch (error) {
+    say(error.message, "bad");
+  }
 });
 
 setInterval(() => { if (!document.hidden) look().catch(() => say("The server does not answer.", "bad")); }, LOOK);
@@ -341,7 +351,6 @@ setInterval(() => { if (!document.hidden) look().catch(() => say("The server doe
     picker.replaceChildren(...models.map((one) => make("option", "", one.name)));
     model = models[0].name;
     await look();
-    text.placeholder = about.takes === "texts" ? "" : "index:value index:value …";
     await ask();
   } catch (error) {
     say(error.message, "bad");
