@@ -49,7 +49,7 @@ def test_reaches_the_optimum(loss: str, cost: float) -> None:
 
 @pytest.mark.parametrize(("loss", "solver"), [("squared_hinge", 1), ("hinge", 3), ("logistic", 7)])
 def test_reaches_liblinear(loss: str, solver: int) -> None:
-    liblinear = pytest.importorskip("liblinear.liblinearutil")
+    liblinear = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is not installed")
     model = LinearClassifier(loss=loss, tol=1e-4, min_weight=0).fit(X, Y)
     w, rows = weights_of(model), X.toarray().astype(np.float64)
     for c, label in enumerate(model.classes_.tolist()):

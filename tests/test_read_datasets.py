@@ -16,7 +16,7 @@ DATA = Path(__file__).parent / "data" / "read"
 
 @pytest.fixture(scope="module")
 def icd10():
-    pytest.importorskip("simple_icd_10_cm")
+    pytest.importorskip("simple_icd_10_cm", reason="the extra demo is not installed")
     return load_icd10()
 
 

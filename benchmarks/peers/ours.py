@@ -24,9 +24,7 @@ SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "abound pa, 1 pass": [{"learner": "pa", "passes": 1}, {"learner": "pa", "passes": 1, "C": 0.1}],
     "abound pa": [{"learner": "pa", "passes": p, "C": c} for p, c in ((3, 1.0), (3, 0.1), (6, 0.1))],
     "abound label-tree": [{"learner": "label-tree"} | tree for tree in TREES],
-    "abound 3 trees": [{"learner": "label-tree", "n_trees": 3} | tree for tree in TREES],
-    "abound 5 trees": [{"learner": "label-tree", "n_trees": 5} | tree for tree in TREES],
-    "abound 8 trees": [{"learner": "label-tree", "n_trees": 8} | tree for tree in TREES],
+    **{f"abound {n} trees": [{"learner": "label-tree", "n_trees": n} | tree for tree in TREES] for n in (3, 5, 8)},
     "abound svm": [{"learner": "svm", "C": c} for c in (1.0, 0.3, 3.0)],
 }
 

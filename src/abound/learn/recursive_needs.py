@@ -12,7 +12,7 @@ from abound.learn.linear_disk import BYTES_AN_EDGE
 from abound.learn.recursive_graph import ClassGraph
 from abound.learn.recursive_inner import ENTRIES_A_TASK
 from abound.learn.recursive_shape import ShortTree
-from abound.learn.recursive_vectors import ENTRIES_A_FEATURE
+from abound.learn.recursive_vectors import FEATURES_AN_ENTRY
 from abound.validation import Rows
 
 
@@ -64,7 +64,7 @@ def tree_needs(
         "what nodes have of their parents": 8 * tree.n_inner * (n_moves + 1) * (n_moves + 2),
         "the medians of some classes": 4 * 4 * SAMPLED_CLASSES * n_features,
     }
-    own = 4 * min(ENTRIES_A_FEATURE * n, n_features)
+    own = 4 * min(FEATURES_AN_ENTRY * n, n_features)
     vectors = 8 * 3 * n * n_classes + own * (n_moves + 2) * tree.n_inner
     edges = BYTES_AN_EDGE * n_features * n_classes
     on_disk = stays_on_disk(rows, memory)

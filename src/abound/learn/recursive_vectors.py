@@ -14,8 +14,9 @@ from abound.learn.row_views import ENTRIES_A_ROW
 from abound.scratch import Growing, Spill, is_mapped, let_go
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, frozen
 
-ENTRIES_A_FEATURE = 4
-"""A vector with more entries than a part of the features is kept by features, in at most twice the room."""
+FEATURES_AN_ENTRY = 4
+"""Up to so many features for each of its entries a vector is kept by features. A value alone takes half the room of a
+row and its value, so that it takes at most twice the room."""
 
 
 class RowVectors(NamedTuple):
@@ -214,8 +215,7 @@ def shortened(
     tuple of int32 array and two float32 arrays
         The same vectors; ``features`` and a value for each, or what was given.
     """
-    # A value alone takes half the room of a row and its value.
-    if ENTRIES_A_FEATURE * len(own) <= rows.n_features:
+    if FEATURES_AN_ENTRY * len(own) <= rows.n_features:
         return own, one, other
     sums = np.zeros((rows.n_features, 2))
     for begin, end in spans_to_read(rows, len(own)):

@@ -63,7 +63,7 @@ function content() {
 
 async function ask() {
   const turn = ++asked;
-  // As long as it is not known what the model takes, there is nothing to ask; it is asked then.
+  // What the model takes is not known yet: `look` asks when it is.
   if (!about) return;
   if (!text.value.trim()) {
     classes = [];
@@ -239,6 +239,7 @@ async function look() {
   const answer = await call(address(""));
   // The answer may be late: another model was picked.
   if (wanted !== model) return;
+  const isNew = !about;
   about = answer;
   text.placeholder = about.takes === "texts" ? "" : "index:value index:value …";
   const whole = new Intl.NumberFormat("en");
@@ -252,7 +253,8 @@ async function look() {
   fact("answered", whole.format(about.suggestions));
   fact("per second", about.rate < 10 ? about.rate.toFixed(2) : whole.format(Math.round(about.rate)));
   showLearning(about.learning);
-  if (before !== mayTeach() && classes.length) show();
+  if (isNew) await ask();
+  else if (before !== mayTeach() && classes.length) show();
 }
 
 function showLearning(learning) {
@@ -332,15 +334,10 @@ $("token-form").addEventListener("submit", (event) => {
   show();
 });
 
-picker.addEventListener("change", async () => {
+picker.addEventListener("change", () => {
   model = picker.value;
   about = null;
-  try {
-    await look();
-    await ask();
-  } catch (error) {
-    say(error.message, "bad");
-  }
+  look().catch((error) => say(error.message, "bad"));
 });
 
 setInterval(() => { if (!document.hidden) look().catch(() => say("The server does not answer.", "bad")); }, LOOK);
@@ -351,7 +348,6 @@ setInterval(() => { if (!document.hidden) look().catch(() => say("The server doe
     picker.replaceChildren(...models.map((one) => make("option", "", one.name)));
     model = models[0].name;
     await look();
-    await ask();
   } catch (error) {
     say(error.message, "bad");
   }
