@@ -11,8 +11,8 @@ from peers.protocol import Files, K, Ranking, captured, of_lists
 PACKAGE = "omikuji"
 FILES = ("train.xmc",)
 SYSTEMS: dict[str, list[dict[str, Any]]] = {
-    "omikuji, 1 tree": [{"n_trees": 1, "linear_c": c} for c in (1.0, 0.3)],
-    "omikuji, 3 trees": [{"n_trees": 3, "linear_c": c} for c in (1.0, 0.3)],
+    "omikuji, 1 tree": [{"n_trees": 1, "linear_c": c} for c in (1.0, 0.3, 3.0, 10.0)],
+    "omikuji, 3 trees": [{"n_trees": 3, "linear_c": c} for c in (1.0, 0.3, 3.0)],
 }
 
 
