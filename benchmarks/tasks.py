@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A data set twice: for choosing, parts of its training rows held out; and for the final measurement.
+    """A data set twice: for choosing, with rows that are held out; and for the final measurement.
 
     Features are counted, and idf taken, on the rows that are learned from alone: words that occur twice in all rows,
     but once in those, would else make the held-out rows look harder than the test rows are.
@@ -62,6 +62,19 @@ def text_parts(data: Path, name: str, n_seeds: int) -> Parts:
     splits = [next(repeated_splits(len(train), 1, 0.1, seed)) for seed in range(n_seeds)]
     validation = [vectorised(train.take(kept), train.take(held)) for kept, held in splits]
     return Parts(validation, vectorised(train, dataset.part("test")))
+
+
+def official_parts(data: Path, name: str) -> Parts:
+    """Read a set of labelled texts; its own validation rows serve to choose, with the model of the final measurement.
+
+    Of a set that has none a random tenth of the training rows is held out.
+    """
+    dataset = load_dataset(data / name)
+    if dataset.valid is None:
+        return text_parts(data, name, 1)
+    valid: Any = dataset.valid
+    vectorizer, final = vectorised_with(dataset.train, dataset.part("test"))
+    return Parts([final._replace(X_test=vectorizer.transform(valid.text_bytes), y_test=valid.labels.to_y())], final)
 
 
 def vectorised(train: Any, test: Any) -> Task:

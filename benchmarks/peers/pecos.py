@@ -11,7 +11,7 @@ from peers.protocol import Files, K, Ranking, of_lists
 
 PACKAGE = "pecos"
 FILES: tuple[str, ...] = ()
-SYSTEMS: dict[str, list[dict[str, Any]]] = {"PECOS": [{"Cp": c, "Cn": c} for c in (1.0, 0.3, 3.0, 10.0)]}
+SYSTEMS: dict[str, list[dict[str, Any]]] = {"PECOS": [{"Cp": c, "Cn": c} for c in (1.0, 0.3, 3.0)]}
 
 
 def train(files: Files, setting: dict[str, Any], threads: int) -> tuple[float, Ranking]:
