@@ -13,6 +13,9 @@ from record import RESULTS, flat_row, shown
 
 TARGET = Path(__file__).parent / "RESULTS.md"
 PEERS = "against_peers"
+FINAL = "Peers on "
+"""How the tables of final runs begin, before the name of the data."""
+
 HEAD = """# Results
 
 Made by `python benchmarks/write_results.py` from the rows in `results/`; what each script asks is in
@@ -77,6 +80,20 @@ def missing_lines(rows: list[dict[str, Any]]) -> list[str]:
     return [*lines, *(f"- {text.split(': ', 1)[1]}" for text in failed), ""]
 
 
+def unmeasured_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the peers that nothing can be said of, by data set: they did not end, or failed."""
+    found: dict[str, list[str]] = {}
+    for row in newest(rows):
+        status = row.get("figures", {}).get("status", "measured")
+        if row["table"].startswith(FINAL) and not status.startswith(("measured", "not applicable")):
+            told = f"{row['setting']['system']} ({status.split(':')[0]})"
+            found.setdefault(row["table"].removeprefix(FINAL), []).append(told)
+    if not found:
+        return []
+    lines = ["## Peers that ended with no model within the limits of time and memory", ""]
+    return [*lines, *(f"- {name}: {', '.join(systems)}" for name, systems in found.items()), ""]
+
+
 def section(rows: list[dict[str, Any]]) -> list[str]:
     """Return the lines of one question."""
     newest_rows = newest(rows)
@@ -114,7 +131,8 @@ def conditions(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     lines = [HEAD]
     peers = RESULTS / f"{PEERS}.jsonl"
-    lines += missing_lines(read_rows(peers)) if peers.exists() else []
+    if peers.exists():
+        lines += missing_lines(read_rows(peers)) + unmeasured_lines(read_rows(peers))
     for path in sorted(RESULTS.glob("*.jsonl")):
         rows = read_rows(path)
         if rows:

@@ -117,3 +117,19 @@ def test_what_is_missing_stands_first(modules):
     ]
     assert modules.results.missing_lines(rows)[-2:] == ["- x: too slow", ""]
     assert modules.results.missing_lines(rows[:1]) == []
+
+
+def test_peers_that_did_not_end_are_listed_by_data_set(modules):
+    statuses = {
+        "slow": "not finished in 9 s",
+        "large": "failed: no memory",
+        "one": "measured",
+        "other": "not applicable",
+    }
+    rows = [
+        {"table": table, "setting": {"system": system}, "figures": {"status": status}, "date": "2026"}
+        for table in ("Choosing on x", "Peers on x")
+        for system, status in statuses.items()
+    ]
+    assert modules.results.unmeasured_lines(rows)[-2:] == ["- x: slow (not finished in 9 s), large (failed)", ""]
+    assert modules.results.unmeasured_lines(rows[: len(statuses)]) == []
