@@ -51,8 +51,10 @@ Outcome = dict[str, Any]
 class Bench:
     """Runs settings in processes and knows which were run before."""
 
-    def __init__(self, arguments: Any, recorder: Recorder, folder: Path) -> None:
+    def __init__(self, arguments: Any, recorder: Recorder, folder: Path, own: Path) -> None:
         self.arguments, self.recorder, self.folder = arguments, recorder, folder
+        # Two benches may share a folder of prepared files, but not what their processes tell them.
+        self.out, self.log = own / "outcome.json", own / "log.txt"
         path = recorder.path
         rows = read_rows(path) if recorder.keep and path.exists() else []
         self.known = {key_of(row["table"], row["setting"]): row["figures"] for row in rows if "figures" in row}
@@ -82,13 +84,13 @@ class Bench:
         python = self.python_of(word)
         if python is None:
             return {"status": "not installed"}
-        out = self.folder / "outcome.json"
-        out.unlink(missing_ok=True)
-        command = [str(python), "-m", "peers.run", word, str(self.folder / data / stage), json.dumps(setting), str(out)]
+        self.out.unlink(missing_ok=True)
+        command = [str(python), "-m", "peers.run", word, str(self.folder / data / stage), json.dumps(setting)]
+        command += [str(self.out)]
         command += ["--threads", str(self.arguments.threads), "--memory", str(self.arguments.memory)]
         command += ["--seconds", str(self.arguments.limit)]
         limits = {"limit s": self.arguments.limit, "GB": self.arguments.memory}
-        with open(self.folder / "log.txt", "w", encoding="utf-8") as log:
+        with open(self.log, "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 command, cwd=HERE, env=environment(word, self.arguments.threads), stdout=log, stderr=log, **OWN_GROUP
             )
@@ -98,9 +100,9 @@ class Bench:
                 return {"status": f"not finished in {self.arguments.limit:g} s"} | limits
             finally:
                 end(process)
-        if out.exists():
-            return dict(json.loads(out.read_text(encoding="utf-8")))
-        lines = (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        if self.out.exists():
+            return dict(json.loads(self.out.read_text(encoding="utf-8")))
+        lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         told = next((line for line in reversed(lines) if line.strip()), f"exit code {process.returncode}")
         return {"status": f"failed: {told[:120].replace(str(self.folder), 'FOLDER')}"} | limits
 
@@ -256,7 +258,7 @@ def main() -> None:
         folder = (arguments.keep or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         for name in arguments.sets:
-            compare(Bench(arguments, recorder, folder), name)
+            compare(Bench(arguments, recorder, folder, Path(temporary)), name)
 
 
 if __name__ == "__main__":
