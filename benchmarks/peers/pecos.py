@@ -11,6 +11,7 @@ from peers.protocol import Files, K, Ranking, of_lists
 
 PACKAGE = "pecos"
 FILES: tuple[str, ...] = ()
+# C = 10 was tried on wordnet_hypernym and tib_ddc, and was below 3 on both.
 SYSTEMS: dict[str, list[dict[str, Any]]] = {"PECOS": [{"Cp": c, "Cn": c} for c in (1.0, 0.3, 3.0)]}
 
 
