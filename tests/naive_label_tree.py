@@ -26,9 +26,14 @@ def centroids(X: Any, weights: Any, labels: list[list[int]], n_classes: int) -> 
     return np.array([unit(vector) for vector in sums])
 
 
-def nearness(vectors: Any, first: Any, second: Any) -> Any:
-    """By how much each vector's cosine with the second centre is larger than that with the first."""
-    return vectors @ unit(second) - vectors @ unit(first)
+def nearness(vectors: Any, first: Any, second: Any, enough: float) -> Any:
+    """How much nearer each vector is to the second sum than to the first, by features that count the less the more
+    of them there is: cosines where there is never enough of a feature."""
+    sums = np.abs(first) + np.abs(second)
+    if enough == np.inf:
+        return vectors @ (unit(second) - unit(first))
+    size = (np.linalg.norm(first) + np.linalg.norm(second)) / 2
+    return vectors @ (size * (unit(second) - unit(first)) / (enough + sums))
 
 
 def pairs(labels: list[list[int]], paths: list[list[tuple[int, int]]], n_nodes: int) -> list[list[tuple[int, int]]]:

@@ -15,7 +15,7 @@ from abound.distribute import Serial
 from abound.labels import Labels
 from abound.learn import _label_tree_clustering as clustering
 from abound.learn import label_tree_nodes as nodes
-from abound.learn.label_tree_centroids import Vectors, class_centroids
+from abound.learn.label_tree_centroids import ENOUGH, HEAVIEST, Vectors, class_centroids
 from abound.learn.label_tree_confusion import spectral_vectors
 from abound.learn.label_tree_nodes import Desk, Settings, solve_large_node, solve_small_nodes
 from abound.learn.label_tree_shape import (
@@ -65,10 +65,31 @@ def test_centroids_equal_their_twin(X: Any, data: Any) -> None:
         np.testing.assert_allclose(found[kept], expected[kept], atol=1e-4)
 
 
-@given(sparse_rows(max_rows=20, unit=True), st.data())
-def test_a_round_of_2_means_equals_its_twin(X: Any, data: Any) -> None:
+@given(st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), max_size=12), st.integers(1, 15))
+def test_the_heaviest_features_of_a_centroid_equal_their_twin(numbers: list[float], room: int) -> None:
+    n = min(room, len(numbers))
+    out_indices, out_data = np.full(n, -1, np.int32), np.full(n, np.nan, np.float32)
+    given_indices = np.arange(len(numbers), dtype=np.int32) + 7
+    clustering.write_heaviest(given_indices, np.array(numbers, np.float32), out_indices, out_data)
+    heaviest = sorted(sorted(range(len(numbers)), key=lambda t: (-abs(numbers[t]), t))[:n])
+    assert out_indices.tolist() == [t + 7 for t in heaviest]
+    np.testing.assert_allclose(out_data, naive.unit(np.array([numbers[t] for t in heaviest])), atol=1e-6)
+
+
+def test_classes_of_many_features_are_clustered_by_their_heaviest() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((6, HEAVIEST + 40)) + 0.01)
+    rows = solver_rows(as_rows(X), np.ones(6, np.float32), make_generator(0))
+    own = as_labels([[0], [0], [1], [1], [1], [2]], 3).take(rows.order)
+    vectors = class_centroids(rows, own)
+    assert np.diff(vectors.indptr).tolist() == [HEAVIEST] * 3
+    np.testing.assert_allclose(np.linalg.norm(dense_of(vectors), axis=1), 1, atol=1e-5)
+
+
+@given(sparse_rows(max_rows=20, unit=True), st.sampled_from([np.inf, 10.0, 0.5]), st.data())
+def test_a_round_of_2_means_equals_its_twin(X: Any, enough: float, data: Any) -> None:
     rows = as_rows(sp.vstack([X, X[:1]]).tocsr())
-    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features)
+    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features, enough)
     n, dense = rows.n_rows, dense_of(vectors).astype(np.float64)
     begin = data.draw(st.integers(0, n - 2))
     end = data.draw(st.integers(begin + 2, n))
@@ -77,8 +98,8 @@ def test_a_round_of_2_means_equals_its_twin(X: Any, data: Any) -> None:
     scratch = scratch_of(vectors)
     members = np.arange(n, dtype=np.int32)
     few = np.array([first, second], np.int32)
-    found, goes_on = clustering.bisect(*vectors[:3], members, begin, cut, end, few, 1, 1, -np.inf, *scratch)
-    near = naive.nearness(dense, dense[first], dense[second])[members[begin:end]]
+    found, goes_on = clustering.bisect(*vectors[:3], members, begin, cut, end, few, 1, 1, -np.inf, enough, *scratch)
+    near = naive.nearness(dense, dense[first], dense[second], enough)[members[begin:end]]
     assert near[: cut - begin].max() <= near[cut - begin :].min() + 1e-5, "parted by which centre is nearer"
     gain = (near[cut - begin :].sum() - near[: cut - begin].sum()) / (end - begin)
     assert found == pytest.approx(gain, abs=1e-5)
@@ -87,22 +108,24 @@ def test_a_round_of_2_means_equals_its_twin(X: Any, data: Any) -> None:
     assert members[:begin].tolist() + members[end:].tolist() == [*range(begin), *range(end, n)]
     before = members.copy()
     few = before[begin:end].copy()
-    clustering.bisect(*vectors[:3], members, begin, cut, end, few, cut - begin, 1, -np.inf, *scratch)
-    assert not clustering.bisect(*vectors[:3], before.copy(), begin, cut, end, few, cut - begin, 1, 9.0, *scratch)[1]
+    clustering.bisect(*vectors[:3], members, begin, cut, end, few, cut - begin, 1, -np.inf, enough, *scratch)
+    given_back = before.copy(), begin, cut, end, few, cut - begin, 1, 9.0, enough
+    assert not clustering.bisect(*vectors[:3], *given_back, *scratch)[1]
     sides = dense[before[begin:cut]].sum(axis=0), dense[before[cut:end]].sum(axis=0)
     # A centre whose members cancel has no direction but that of rounding.
     if min(np.linalg.norm(side) for side in sides) > 1e-3:
-        near = naive.nearness(dense, *sides)[members[begin:end]]
+        near = naive.nearness(dense, *sides, enough)[members[begin:end]]
         assert near[: cut - begin].max() <= near[cut - begin :].min() + 1e-4
     assert not scratch[0].any()
     assert not scratch[1].any()
 
 
-@given(sparse_rows(max_rows=20, unit=True), st.integers(0, 2**31), st.sampled_from([2, 5, 2048]))
-def test_rounds_of_2_means_may_be_called_one_by_one(X: Any, seed: int, sample: int) -> None:
+@given(sparse_rows(max_rows=20, unit=True), st.integers(0, 2**31), st.sampled_from([2, 5, 2048]), st.booleans())
+def test_rounds_of_2_means_may_be_called_one_by_one(X: Any, seed: int, sample: int, all_count: bool) -> None:
     rows = as_rows(X)
-    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features)
+    vectors = Vectors(rows.indptr, rows.indices, rows.data, rows.n_features, np.inf if all_count else 1.0)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("abound.learn.label_tree_shape.GROWTH", 2)
         patch.setattr("abound.learn.label_tree_shape.SAMPLE", sample)
         shape = cluster_tree(vectors, [3, 2], seed)
         patch.setattr("abound.learn.label_tree_shape.VALUES_A_CALL", 0)
@@ -133,6 +156,26 @@ def test_like_classes_come_together() -> None:
     shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 2), [2], 0)
     homes = [path[0][1] for path in naive.class_paths(shape.indptr, shape.children, 32)]
     assert len(set(zip(homes, group.tolist(), strict=True))) == 2
+
+
+def test_words_that_half_of_all_classes_have_do_not_decide_where_these_go() -> None:
+    """Thousands of classes: half of twelve words that their group of a hundred has, and half of eight that all have."""
+    rng = np.random.default_rng(0)
+    n, group = 4000, rng.permutation(np.repeat(np.arange(40), 100))
+    chosen = rng.random((n, 20)) < 0.5
+    words = np.where(np.arange(20) < 8, np.arange(20), 12 * group[:, None] + np.arange(20))
+    matrix = sp.csr_array((np.ones(chosen.sum()), (np.nonzero(chosen)[0], words[chosen])), shape=(n, 488))
+    matrix.data /= np.repeat(np.sqrt(np.diff(matrix.indptr)), np.diff(matrix.indptr))
+    rows = as_rows(matrix)
+
+    def alone(enough: float) -> float:
+        """The share of classes that are on the side of most of their group."""
+        shape = cluster_tree(Vectors(rows.indptr, rows.indices, rows.data, 488, enough), [2], 0)
+        sides = np.array([path[0][1] for path in naive.class_paths(shape.indptr, shape.children, n)])
+        share = np.bincount(group, sides) / 100
+        return float(np.maximum(share, 1 - share).mean())
+
+    assert alone(ENOUGH) > 0.95 > 0.7 > alone(np.inf)
 
 
 @pytest.mark.parametrize("n", [40, 520])

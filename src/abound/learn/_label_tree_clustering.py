@@ -10,7 +10,7 @@ from abound.compiled import kernel
 from abound.rank._lane_sums import ask_for
 
 GAIN = 1e-4
-"""2-means stops when the mean difference of the cosines gains less."""
+"""2-means stops when the mean score, those of the first side with the other sign, gains less."""
 
 AHEAD = 8
 """Members whose vectors are asked for before they are read: they are all over memory."""
@@ -47,15 +47,18 @@ def sum_centroids(
     end: int,
     out_indptr: Any,
     place: Any,
+    own_indices: Any,
+    own_data: Any,
     out_indices: Any,
     out_data: Any,
 ) -> None:
     """Write the mean direction of classes ``begin`` to ``end``: the sum of their rows, of length 1.
 
-    ``place`` is -1 and stays so.
+    Where there is less room than a class has features, its heaviest ones are written. ``place`` is -1 and stays so;
+    ``own_indices`` and ``own_data`` have room for the features of any class.
     """
     for c in range(begin, end):
-        n = out_indptr[c]
+        n = 0
         for q in range(class_indptr[c], class_indptr[c + 1]):
             row = class_rows[q]
             weight = row_weights[row]
@@ -63,18 +66,39 @@ def sum_centroids(
                 f = indices[p]
                 if place[f] < 0:
                     place[f] = n
-                    out_indices[n] = f
-                    out_data[n] = 0
+                    own_indices[n] = f
+                    own_data[n] = 0
                     n += 1
-                out_data[place[f]] += weight * data[p]
-        square = 0.0
-        for p in range(out_indptr[c], n):
-            place[out_indices[p]] = -1
-            square += np.float64(out_data[p]) ** 2
-        if square > 0:
-            scale = np.float32(1 / np.sqrt(square))
-            for p in range(out_indptr[c], n):
-                out_data[p] *= scale
+                own_data[place[f]] += weight * data[p]
+        for t in range(n):
+            place[own_indices[t]] = -1
+        low, high = out_indptr[c], out_indptr[c + 1]
+        write_heaviest(own_indices[:n], own_data[:n], out_indices[low:high], out_data[low:high])
+
+
+@kernel
+def write_heaviest(indices: Any, data: Any, out_indices: Any, out_data: Any) -> None:
+    """Write a vector of length 1 with the heaviest numbers of another that there is room for, the first of ties."""
+    n, room = len(data), len(out_data)
+    bound, ties = np.float32(-1), 0
+    if room < n:
+        sizes = np.abs(data)
+        bound = np.partition(sizes, n - room)[n - room]
+        ties = room
+        for t in range(n):
+            ties -= sizes[t] > bound
+    k, square = 0, 0.0
+    for t in range(n):
+        size = abs(data[t])
+        if size > bound or (size == bound and ties > 0):
+            ties -= size == bound
+            out_indices[k], out_data[k] = indices[t], data[t]
+            square += np.float64(data[t]) ** 2
+            k += 1
+    if square > 0:
+        scale = np.float32(1 / np.sqrt(square))
+        for t in range(k):
+            out_data[t] *= scale
 
 
 @kernel
@@ -101,33 +125,40 @@ def add_sides(
 
 
 @kernel
-def scale_sides(n: int, sides: Any, features: Any) -> Any:
-    """Return what to multiply the two sides by to make them vectors of length 1."""
+def weigh_sides(n: int, enough: float, sides: Any, features: Any) -> None:
+    """Write what each feature says about the sides over the sums of the first: above 0 speaks for the second.
+
+    That is the difference of the two vectors of length 1, as in spherical 2-means, divided by ``1 + sum / enough``, the
+    sum over both sides: else features that most members have would decide where these go, and what a few have in common
+    would not count beside them. Weights are shares then, between about -1 and 1. With an infinite ``enough`` all count.
+    """
     first = second = 0.0
     for t in range(n):
         f = features[t]
         first += np.float64(sides[f, 0]) ** 2
         second += np.float64(sides[f, 1]) ** 2
-    scale = np.float32(1 / np.sqrt(first) if first > 0 else 0.0)
-    other_scale = np.float32(1 / np.sqrt(second) if second > 0 else 0.0)
-    return scale, other_scale
+    first, second = np.sqrt(first), np.sqrt(second)
+    unit = 1.0 if np.isinf(enough) else (first + second) / (2 * enough)
+    scale = np.float32(unit / first if first > 0 else 0.0)
+    other_scale = np.float32(unit / second if second > 0 else 0.0)
+    for t in range(n):
+        f = features[t]
+        damping = np.float32(1) + (abs(sides[f, 0]) + abs(sides[f, 1])) / np.float32(enough)
+        sides[f, 0] = (sides[f, 1] * other_scale - sides[f, 0] * scale) / damping
 
 
 @kernel
 def measure_members(
-    indptr: Any, indices: Any, data: Any, members: Any, begin: int, end: int, scale: Any, other_scale: Any, sides: Any,
-    scores: Any,
-) -> None:  # fmt: skip
-    """Score each member by its cosine with the second side less that with the first."""
+    indptr: Any, indices: Any, data: Any, members: Any, begin: int, end: int, sides: Any, scores: Any
+) -> None:
+    """Score each member by what its features say."""
     for t in range(begin, end):
         ask_for(indices, indptr[members[min(t + AHEAD, end - 1)]])
         ask_for(data, indptr[members[min(t + AHEAD, end - 1)]])
-        one = other = np.float32(0)
+        score = np.float32(0)
         for p in range(indptr[members[t]], indptr[members[t] + 1]):
-            f = indices[p]
-            one += data[p] * sides[f, 0]
-            other += data[p] * sides[f, 1]
-        scores[t - begin] = other * other_scale - one * scale
+            score += data[p] * sides[indices[p], 0]
+        scores[t - begin] = score
 
 
 @kernel
@@ -180,6 +211,7 @@ def bisect(
     few_cut: int,
     n_rounds: int,
     least: float,
+    enough: float,
     sides: Any,
     seen: Any,
     features: Any,
@@ -188,15 +220,15 @@ def bisect(
     """Order ``members[begin:end]`` so that those before the cut are one cluster of spherical 2-means, the rest another.
 
     The clusters start at a ``few`` members, those before and after their own cut. Each round parts the members by which
-    centre they are nearer to, in the wanted sizes. Ends when the mean difference of the cosines is not above ``least``,
-    the one before plus `GAIN`. Returns the difference, and whether there may be more to gain. ``sides`` and ``seen``
-    are zero and stay so.
+    centre they are nearer to, with features that count as in `weigh_sides`, in the wanted sizes. Ends when the mean
+    score is not above ``least``, the one before plus `GAIN`. Returns it, and whether there may be more to gain.
+    ``sides`` and ``seen`` are zero and stay so.
     """
     n = add_sides(indptr, indices, data, few, 0, few_cut, len(few), 0, sides, seen, features)
     gain = least
     for number in range(n_rounds):
-        scale, other_scale = scale_sides(n, sides, features)
-        measure_members(indptr, indices, data, members, begin, end, scale, other_scale, sides, scores)
+        weigh_sides(n, enough, sides, features)
+        measure_members(indptr, indices, data, members, begin, end, sides, scores)
         clear_sides(n, sides, seen, features)
         gain = part_members(members, begin, cut, end, scores)
         if gain <= least:
@@ -240,6 +272,7 @@ def split_cluster(
     n_parts: int,
     n_rounds: int,
     seed: int,
+    enough: float,
     sides: Any,
     seen: Any,
     features: Any,
@@ -285,7 +318,7 @@ def split_cluster(
         few[0], few[1] = order[one - begin], order[other - begin]
         bisect(
             *(own_indptr, own_indices, own_data, order, low, cut, high, few, 1, n_rounds, -np.inf),
-            *(sides, seen, features, scores),
+            *(enough, sides, seen, features, scores),
         )
         cuts[n_cuts] = begin + cut
         n_cuts += 1

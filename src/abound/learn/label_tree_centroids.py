@@ -1,4 +1,4 @@
-"""What stands for a class when classes are clustered: the mean direction of its rows."""
+"""What stands for a class when classes are clustered: the mean direction of its rows, in its heaviest features."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ VALUES_A_CALL = 10_000_000
 """Non-zeros that one kernel call reads: a fraction of a second."""
 
 
+HEAVIEST = 128
+"""Features that a class is clustered by: most of what a class of many rows has is in one of them alone."""
+
+ENOUGH = 10.0
+"""A feature that classes have this much of together counts half as much for each of them when these are clustered."""
+
+
 class Vectors(NamedTuple):
     """A sparse vector a class, of length 1 or empty."""
 
@@ -28,10 +35,12 @@ class Vectors(NamedTuple):
     indices: IdArray
     data: Float32Array
     n_features: int
+    enough: float = np.inf
+    """From which sum over the classes on a feature counts for less; see `kernels.weigh_sides`."""
 
 
 def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None) -> Vectors:
-    """Return the mean direction of each class's rows.
+    """Return the mean direction of each class's rows, in the `HEAVIEST` features of the class.
 
     Parameters
     ----------
@@ -67,11 +76,12 @@ def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None)
     for part in parts:
         kernels.count_centroids(*given, *part, seen, counts)
         let_go(rows.indices)
-    indptr = np.concatenate(([0], np.cumsum(counts)))
+    indptr = np.concatenate(([0], np.cumsum(np.minimum(counts, HEAVIEST))))
+    own = np.empty(counts.max(), dtype=np.int32), np.empty(counts.max(), dtype=np.float32)
     make: Any = np.empty if memory is None else scratch_array
     indices, data = make(int(indptr[-1]), np.int32), make(int(indptr[-1]), np.float32)
     values = rows.data, row_weights
     for part in parts:
-        kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, indices, data)
+        kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, *own, indices, data)
         let_go(rows.indices, rows.data, indices, data)
-    return Vectors(indptr, indices, data, n_features)
+    return Vectors(indptr, indices, data, n_features, ENOUGH)

@@ -21,13 +21,12 @@ from abound.validation import Float32Array, IdArray, IntArray, frozen
 ROUNDS = 4
 """Most rounds of 2-means."""
 
-SAMPLE = 512
-STARTS = 2
-ROUNDS_AFTER = 2
-"""In a larger cluster 2-means begins with so many classes, the best of some starts; a few rounds with all follow."""
+SAMPLE, STARTS = 512, 2
+"""In a larger cluster 2-means begins with so many classes, the best of some starts,"""
 
-LARGE = 8192
-"""In a cluster of more classes one round with all follows: what is cut badly at the top is the least of its cuts."""
+GROWTH, ROUNDS_AFTER = 4, 2
+"""and goes on with so many times as many, again and again to all, some rounds each: what classes have in common shows
+when there are several of a kind, and then few rounds with all are enough."""
 
 
 class TreeShape(NamedTuple):
@@ -157,17 +156,34 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
     )
     place = np.full(vectors.n_features, -1, dtype=np.int32)
 
-    def start(begin: int, size: int, share: float) -> tuple[IdArray, int, int]:
-        """Halve some members of a large cluster from several starts, and take the best."""
-        chosen = members[begin + generator.choice(size, SAMPLE, replace=False)]
-        cut = max(1, round(SAMPLE * share))
-        best, largest = chosen, -np.inf
+    def refine(some: IdArray, begin: int, cut: int, end: int, few: IdArray, few_cut: int, n_rounds: int) -> float:
+        """Run rounds of 2-means. Each sorts and reads the members twice; large clusters take a call a round."""
+        cost = 2 * int(vectors.indptr[-1]) * (end - begin) // n_classes + 50 * (end - begin)
+        rounds, gain = n_rounds if n_rounds * cost <= VALUES_A_CALL else 1, -np.inf
+        for _ in range(0, n_rounds, rounds):
+            least = gain + kernels.GAIN
+            gain, goes_on = halve(vectors, some, begin, cut, end, few, few_cut, rounds, least, *scratch)
+            if not goes_on:
+                break
+            few, few_cut = some[begin:end].copy(), cut - begin
+        return gain
+
+    def start(begin: int, size: int, share: float) -> tuple[IdArray, int]:
+        """Halve some members of a large cluster from several starts, take the best, and go on with more and more."""
+        chosen, n = members[begin + generator.permutation(size)], SAMPLE
+        cut = max(1, round(n * share))
+        best, largest = chosen[:n], -np.inf
         for _ in range(STARTS):
-            sample, few = chosen.copy(), chosen[generator.choice(SAMPLE, 2, replace=False)]
-            gain, _ = halve(vectors, sample, 0, cut, SAMPLE, few, 1, ROUNDS, -np.inf, *scratch)
+            sample, few = chosen[:n].copy(), chosen[generator.choice(n, 2, replace=False)]
+            gain = refine(sample, 0, cut, n, few, 1, ROUNDS)
             if gain > largest:
                 best, largest = sample, gain
-        return best, cut, ROUNDS_AFTER if size <= LARGE else 1
+        while GROWTH * n < size:
+            n *= GROWTH
+            sample, few_cut, cut = chosen[:n].copy(), cut, max(1, round(n * share))
+            refine(sample, 0, cut, n, best, few_cut, ROUNDS_AFTER)
+            best = sample
+        return best, cut
 
     def is_small(begin: int, end: int, n_parts: int) -> bool:
         """Whether one call splits a cluster to the end."""
@@ -181,24 +197,16 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
         size = end - begin
         if is_small(begin, end, n_parts):
             found = np.empty(n_parts, dtype=np.int64)
-            given = members, begin, end, n_parts, ROUNDS, seed
+            given = members, begin, end, n_parts, ROUNDS, seed, vectors.enough
             n_found = kernels.split_cluster(*vectors[:3], *given, *scratch, place, found)
             let_go(vectors.indices, vectors.data)
             cuts += sorted(found[:n_found].tolist())
             return
         left, cut = n_parts // 2, int(kernels.cut_of(begin, end, n_parts))
-        few, few_cut, n_rounds = members[list(kernels.pick_two(seed, begin, end))], 1, ROUNDS
         if size > SAMPLE:
-            few, few_cut, n_rounds = start(begin, size, left / n_parts)
-        # A round sorts and reads the members twice; large clusters take a call a round.
-        cost = 2 * int(vectors.indptr[-1]) * size // n_classes + 50 * size
-        rounds, least = n_rounds if n_rounds * cost <= VALUES_A_CALL else 1, -np.inf
-        for _ in range(0, n_rounds, rounds):
-            where = members, begin, cut, end, few, few_cut
-            gain, goes_on = halve(vectors, *where, rounds, least, *scratch)
-            if not goes_on:
-                break
-            few, few_cut, least = members[begin:end].copy(), cut - begin, gain + kernels.GAIN
+            refine(members, begin, cut, end, *start(begin, size, left / n_parts), ROUNDS_AFTER)
+        else:
+            refine(members, begin, cut, end, members[list(kernels.pick_two(seed, begin, end))], 1, ROUNDS)
         split(begin, cut, left, cuts)
         cuts.append(cut)
         split(cut, end, n_parts - left, cuts)
@@ -240,14 +248,14 @@ def halve(
     Returns
     -------
     gain : float
-        The mean difference of the cosines.
+        The mean score.
     goes_on : bool
         Whether there may be more to gain.
     """
     arrays, clusters = vectors[:3], (sides, seen, features)
     if not is_mapped(vectors.data):
         where = members, begin, cut, end, few, few_cut, n_rounds, least
-        gain, goes_on = kernels.bisect(*arrays, *where, *clusters, scores)
+        gain, goes_on = kernels.bisect(*arrays, *where, vectors.enough, *clusters, scores)
         return gain, goes_on
 
     def parts(some: IdArray, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -265,9 +273,9 @@ def halve(
 
     n, gain = add(few, 0, few_cut, len(few)), least
     for number in range(n_rounds):
-        scales = kernels.scale_sides(n, sides, features)
+        kernels.weigh_sides(n, vectors.enough, sides, features)
         for low, high in parts(members, begin, end):
-            kernels.measure_members(*arrays, members, low, high, *scales, sides, scores[low - begin :])
+            kernels.measure_members(*arrays, members, low, high, sides, scores[low - begin :])
         kernels.clear_sides(n, *clusters)
         gain = kernels.part_members(members, begin, cut, end, scores)
         if gain <= least:

@@ -21,7 +21,7 @@ LOWEST = -60.0
 
 VANISHING = 1e-300
 
-TOGETHER = 16
+TOGETHER = 32
 """Rows that walk together: while one waits for memory, the others compute."""
 
 
