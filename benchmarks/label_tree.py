@@ -9,7 +9,12 @@ defaults), all on one thread and the same rows in the same run, the best five cl
 time from sparse rows to a model; what omikuji takes to read its file is not counted. omikuji is asked row by row, as
 its Python package has it, with rows converted beforehand; with --peer-rows on so many random test rows, whose measures
 are then given for all systems. PECOS runs in an interpreter of its own, given by --pecos-python, and is left out
-without one. Then generated rows with a thousand to a million classes, and one thread against two.
+without one.
+
+Then a thousand to a million classes of generated rows, five rows a class where there are most. Once the rows are the
+same each time, and tell apart a thousand classes, ten in each of these, ten in each of those, and so on, as codes of
+products or subjects do; and once they are others each time, in which larger groups of classes have nothing in common:
+there more classes are also harder to tell apart, and a walk opens more nodes. Last, one thread against two.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +47,7 @@ NOISE = 0.003
 SHARE = 4
 MOST = 1.6
 N_CLASSES = (1_000, 10_000, 100_000, 1_000_000)
+FEATURES = 200_000
 OURS = {"one tree": {}, "forest of 5": {"n_trees": 5}}
 
 PECOS_PROGRAM = """
@@ -261,41 +268,66 @@ def few_of(task: Task) -> Task:
     return Task(task.X[:500], y, task.X_test[:100], y[:100])
 
 
-def generated(n_rows: int, n_classes: int, n_features: int, seed: int) -> Task:
-    """Rows of ten features: four of their class, three of its neighbourhood of 30 classes, three common ones.
-
-    Each class has a row at least; the others fall by Zipf's law. Rows, features and non-zeros do not depend on the
-    number of classes.
-    """
-    rng = np.random.default_rng(seed)
+def drawn_classes(n_rows: int, n_classes: int, rng: Any) -> Any:
+    """Classes of rows and, for each ten of these, of a test row: one row each at least, the others by Zipf's law."""
     cumulated = np.cumsum(1 / np.arange(1, n_classes + 1))
     drawn = np.searchsorted(cumulated, rng.random(n_rows - n_classes) * cumulated[-1])
     y = rng.permutation(np.concatenate((np.arange(n_classes), drawn)))
-    n_test = n_rows // 10
-    y = np.concatenate((y, y[rng.integers(0, n_rows, n_test)]))
-    block = n_features // 10
-    seven = np.arange(7)
-    source = np.where(seven < 4, y[:, None], n_classes + y[:, None] // 30)
-    words = source.astype(np.uint64) * np.uint64(21) + (3 * seven + rng.integers(0, 3, (len(y), 7))).astype(np.uint64)
+    return np.concatenate((y, y[rng.integers(0, n_rows, n_rows // 10)]))
+
+
+def words_of(sources: Any, n_features: int, rng: Any) -> Any:
+    """Rows of ten features: a word of each source, one of three, or by chance any; then common ones by Zipf's law."""
+    n, n_own = sources.shape
+    block, places = n_features // 10, np.arange(n_own)
+    words = sources.astype(np.uint64) * np.uint64(3 * n_own) + (3 * places + rng.integers(0, 3, (n, n_own))).astype(
+        np.uint64
+    )
     own = (words * np.uint64(11400714819323198485) >> np.uint64(20)) % np.uint64(block)
     own = np.where(rng.random(own.shape) < 0.3, rng.integers(0, block, own.shape), own.astype(np.int64))
-    common = (block ** rng.random((len(y), 3))).astype(np.int64)
+    common = (block ** rng.random((n, 10 - n_own))).astype(np.int64)
     indices = (np.hstack((own, common)) + block * np.arange(10)).astype(np.int32).ravel()
     data = np.full(len(indices), 10**-0.5, dtype=np.float32)
-    X = sp.csr_array((data, indices, np.arange(0, len(indices) + 1, 10)), shape=(len(y), n_features))
+    return sp.csr_array((data, indices, np.arange(0, len(indices) + 1, 10)), shape=(n, n_features))
+
+
+def generated(n_rows: int, n_classes: int, n_features: int, seed: int) -> Task:
+    """Rows of ten features: four of their class, three of its neighbourhood of 30 classes, three common ones.
+
+    Rows, features and non-zeros are as many for any number of classes. Neighbourhoods have nothing in common.
+    """
+    rng = np.random.default_rng(seed)
+    y = drawn_classes(n_rows, n_classes, rng)
+    X = words_of(np.where(np.arange(7) < 4, y[:, None], n_classes + y[:, None] // 30), n_features, rng)
     return Task(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
 
 
-def growth(arguments: Any, table: Table) -> None:
+def graded(n_rows: int, n_classes: int, n_features: int, seed: int) -> Task:
+    """Rows of ten features: two each of their class, of its ten, its hundred and its thousand classes, two common ones.
+
+    Weights are tf-idf, rows have length 1. ``y // 10`` are the classes of the same rows if a tenth as many are told
+    apart.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(n_classes)[drawn_classes(n_rows, n_classes, rng)]
+    grade = np.arange(8) // 2
+    X = words_of(10 * n_classes * grade + y[:, None] // 10**grade, n_features, rng)
+    idf = 1 + np.log((1 + n_rows) / (1 + np.bincount(X[:n_rows].indices, minlength=n_features)))
+    weights = idf[X.indices].reshape(-1, 10)
+    X.data = (weights / np.linalg.norm(weights, axis=1, keepdims=True)).astype(np.float32).ravel()
+    return Task(X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
+
+
+def growth(arguments: Any, table: Table, tasks: Iterator[tuple[int, Task]]) -> None:
     """The cost of ten times the classes."""
     before: Outcome | None = None
     worst = {"training": 0.0, "ranking": 0.0}
-    for n_classes in [n for n in N_CLASSES if n <= arguments.growth_rows]:
-        task = generated(arguments.growth_rows, n_classes, 200_000, 0)
+    for n_classes, task in tasks:
         warm_up(LabelTreeClassifier(cut=None), few_of(task))
         outcome = ours(task, {}, arguments.growth_repeats)
-        r1 = float(np.mean(outcome.labels[:, 0] == task.y_test))
-        figures = {"R1": r1, "training s": outcome.training, "rows/s": outcome.rate}
+        hits = outcome.labels == task.y_test[:, None]
+        figures = {"R1": float(hits[:, 0].mean()), "R5": float(hits.any(axis=1).mean())}
+        figures |= {"training s": outcome.training, "rows/s": outcome.rate}
         if before is not None:
             ratios = {"training": outcome.training / before.training, "ranking": before.rate / outcome.rate}
             worst = {part: max(ratio, worst[part]) for part, ratio in ratios.items()}
@@ -306,9 +338,23 @@ def growth(arguments: Any, table: Table) -> None:
         table.target(ratio <= MOST, f"ten times the classes cost at most {MOST} times in {part} ({ratio:.2f})")
 
 
+def same_rows(n_rows: int, most: int) -> Iterator[tuple[int, Task]]:
+    """The same rows again and again, with ten times the classes each time."""
+    task = graded(n_rows, most, FEATURES, 0)
+    for n_classes in [n for n in N_CLASSES if n <= most]:
+        together = most // n_classes
+        yield n_classes, task._replace(y=task.y // together, y_test=task.y_test // together)
+
+
+def other_rows(n_rows: int, most: int) -> Iterator[tuple[int, Task]]:
+    """As many rows each time, of ten times the classes."""
+    for n_classes in [n for n in N_CLASSES if n <= most]:
+        yield n_classes, generated(n_rows, n_classes, FEATURES, 0)
+
+
 def threads(arguments: Any, table: Table) -> None:
     """One thread against two: the same bits."""
-    task = generated(arguments.growth_rows // 4, min(10_000, arguments.growth_rows // 16), 200_000, 0)
+    task = generated(arguments.growth_rows // 16, min(10_000, arguments.growth_rows // 64), FEATURES, 0)
     warm_up(LabelTreeClassifier(cut=None), few_of(task))
     models, times = {}, {}
     for n_jobs in (1, 2):
@@ -338,12 +384,12 @@ def main() -> None:
     parser.add_argument("--pecos-python", type=Path, help="an interpreter that has the package libpecos")
     parser.add_argument("--peer-rows", type=int, help="rank so many random test rows only; all by default")
     parser.add_argument("--repeats", type=int, default=3, help="the best of so many counts; peers run once")
-    parser.add_argument("--growth-rows", type=int, default=1_100_000)
+    parser.add_argument("--growth-rows", type=int, default=5_000_000)
     parser.add_argument("--growth-repeats", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="2,000 rows, no peers, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few rows, no peers, nothing recorded")
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.peers, arguments.repeats, arguments.growth_rows = [], 1, 20_000
+        arguments.peers, arguments.repeats, arguments.growth_rows = [], 1, 60_000
     recorder = Recorder("label_tree", __doc__, data=arguments.data, keep=not arguments.quick)
     for name in arguments.tables:
         if name in ("austen", "yso"):
@@ -354,8 +400,14 @@ def main() -> None:
             note = f"{task.X.shape[0]:,} rows, {task.X.shape[1]:,} features, {task.X_test.shape[0]:,} test rows."
             compare(name, task, arguments, recorder.table(title, note))
         elif name == "growth":
-            note = f"{arguments.growth_rows:,} rows of ten non-zeros, 200,000 features, one thread, default settings."
-            growth(arguments, recorder.table("Label trees and the number of classes", note))
+            n_rows = arguments.growth_rows
+            most = max(n for n in N_CLASSES if 5 * n <= n_rows)
+            note = f"{n_rows:,} rows of ten non-zeros, {FEATURES:,} features, one thread, default settings"
+            title = "Label trees and the number of classes"
+            same = recorder.table(title, f"{note}; the same rows each time, their classes put together by tens.")
+            growth(arguments, same, same_rows(n_rows, most))
+            other = recorder.table(f"{title}, rows of their own", f"{note}; no class is near another but by thirties.")
+            growth(arguments, other, other_rows(n_rows, most))
         else:
             threads(arguments, recorder.table("Label trees on one thread and on two", "A forest of two trees."))
 
