@@ -197,9 +197,12 @@ def test_levels() -> None:
     assert level_widths(100, 16, 128) == []
     assert level_widths(129, 16, 128) == [16]
     assert level_widths(14_400, 16, 128) == [16, 16]
-    assert level_widths(10**6, 32, 128) == [32, 32, 32]
+    assert level_widths(10**6, 32, 128) == [32, 32, 16]
     assert level_widths(100_000, 32, 64) == [48, 48], "wider nodes save a level"
-    assert level_widths(150_000, 32, 64) == [32, 32, 32], "but not here"
+    assert level_widths(150_000, 32, 64) == [64, 48], "so do these"
+    assert level_widths(300_000, 32, 64) == [32, 32, 16], "but not here"
+    assert level_widths(10_000, 32, 64) == [32, 16], "as few as it takes"
+    assert level_widths(1_000, 32, 64) == [32], "but not at the root"
     shape = nested_tree(np.array([2, 0, 1], np.int32), [np.array([0, 3]), np.array([0, 1, 3])])
     assert shape.indptr.tolist() == [0, 2, 3, 5]
     assert shape.children.tolist() == [1, 2, ~2, ~0, ~1]

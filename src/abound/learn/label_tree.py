@@ -75,7 +75,8 @@ class LabelTreeClassifier(RankingClassifier):
         Where the tree comes from: balanced clusters of the classes' centroids; balanced spectral clusters of the
         confusions of a flat model; a taxonomy, or its file, as it is; None puts all classes under one root.
     arity : int, default=32
-        Children of a node, a multiple of 16; half as many more where that saves a level. A taxonomy has its own.
+        Children of a node, a multiple of 16; up to twice as many where that saves a level, and fewer on the last of
+        several levels where fewer will do. A taxonomy has its own.
     max_leaf : int, default=64
         Classes of a node whose children are classes, at most.
     beam : int, default=10

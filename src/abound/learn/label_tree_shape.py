@@ -106,7 +106,7 @@ def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
     n_classes : int
         Number of classes.
     arity : int
-        Children of a node, a multiple of 16.
+        Most children of a node, a multiple of 16.
     max_leaf : int
         Most classes of a node whose children are classes.
 
@@ -114,7 +114,8 @@ def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
     -------
     list of int
         Children of the nodes of each level but the last, among whose nodes the classes are shared out evenly. Where
-        half as many children more save a level they have these: a level costs more than wider nodes.
+        more children, up to twice as many, save a level they have these: a level costs more than wider nodes. The last
+        of several levels has as few as it takes, so that the nodes of classes are not small ones.
     """
 
     def levels(width: int) -> int:
@@ -123,9 +124,13 @@ def level_widths(n_classes: int, arity: int, max_leaf: int) -> list[int]:
             n += 1
         return n
 
-    wider = arity + arity // 2 // LANES * LANES
-    width = wider if levels(wider) < levels(arity) else arity
-    return [width] * levels(width)
+    fewest = levels(2 * arity)
+    width = next(width for width in range(arity, 2 * arity + 1, LANES) if levels(width) == fewest)
+    widths = [width] * fewest
+    if len(widths) > 1:
+        n_parts = -(-n_classes // (max_leaf * width ** (len(widths) - 1)))
+        widths[-1] = -(-n_parts // LANES) * LANES
+    return widths
 
 
 def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
