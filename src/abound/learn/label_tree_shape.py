@@ -175,7 +175,10 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
 
     def start(begin: int, size: int, share: float) -> tuple[IdArray, int]:
         """Halve some members of a large cluster from several starts, take the best, and go on with more and more."""
-        chosen, n = members[begin + generator.permutation(size)], SAMPLE
+        most = SAMPLE
+        while GROWTH * most < size:
+            most *= GROWTH
+        chosen, n = members[begin + generator.choice(size, most, replace=False)], SAMPLE
         cut = max(1, round(n * share))
         best, largest = chosen[:n], -np.inf
         for _ in range(STARTS):
@@ -183,7 +186,7 @@ def cluster_tree(vectors: Vectors, widths: list[int], seed: int) -> TreeShape:
             gain = refine(sample, 0, cut, n, few, 1, ROUNDS)
             if gain > largest:
                 best, largest = sample, gain
-        while GROWTH * n < size:
+        while n < most:
             n *= GROWTH
             sample, few_cut, cut = chosen[:n].copy(), cut, max(1, round(n * share))
             refine(sample, 0, cut, n, best, few_cut, ROUNDS_AFTER)
