@@ -75,9 +75,9 @@ def test_the_optimum_is_below_what_dual_averaging_finds(C: float) -> None:
     model = OrthogonalTransferClassifier(NESTED, C=C, tol=1e-4).fit(few, labels)
     first, last = model.history_[0], model.history_[-1]
     own = np.unique(labels, return_inverse=True)[1]
-    found = dual_averaging(few, own, model.tree_, C, 1000)
+    found = dual_averaging(few, own, model.tree_, C, 4000)
     assert last["dual"] <= last["objective"] <= found
-    assert found == pytest.approx(last["objective"], rel=0.1)
+    assert found == pytest.approx(last["objective"], rel=0.02)
     assert last["objective"] - last["dual"] <= 1e-4 * last["objective"]
     assert last["objective"] <= first["objective"]
     W = model.nodes_.to_matrix().toarray().T.astype(np.float64)
