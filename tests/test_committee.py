@@ -26,6 +26,7 @@ from abound import (
 )
 from abound.learn import _vote_kernels as kernels
 from abound.learn import committee as committee_module
+from abound.rank._topk_kernels import no_votes
 from generate import make_rows
 
 X, Y = make_rows(5, n=300, noise=0.6)
@@ -66,9 +67,9 @@ def test_votes_equal_their_twin(data: st.DataObject) -> None:
     filled = np.array([[[*row, *[-1] * (n_classes - len(row))] for row in ranking] for ranking in ranked], np.int32)
     ids = np.full((len(scores), k), -1, dtype=np.int32)
     found = np.full((len(scores), k), -np.inf, dtype=np.float32)
-    scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32)
-    kernels.count_votes(filled, counts, depth, rare, *scratch, ids, found)
-    assert not scratch[0].any()
+    votes = no_votes(n_classes, np.float64)
+    kernels.count_votes(filled, counts, depth, rare, votes, ids, found)
+    assert not votes.score.any() and not votes.seen.any()
     for i in range(len(scores)):
         known = {c for ranking in ranked for c in ranking[i]}
         wanted = naive.best_first(scores[i], [c in known for c in range(n_classes)], k)

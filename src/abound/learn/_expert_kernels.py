@@ -11,38 +11,37 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._topk_kernels import UNTOUCHED, comes_before, offer, score_row, sort_heap
+from abound.rank._topk_kernels import add_vote, comes_before, forget_votes, offer, score_row, sort_heap
 
 FLAT = 1e-10
 
 
 @kernel
-def keep_ranked(score: Any, touched: Any, n_touched: int, allowed: Any, every_class: bool) -> Any:
+def keep_ranked(votes: Any, n_touched: int, allowed: Any, every_class: bool) -> Any:
     """Take the classes that may not rank out of the touched ones; return how many are left."""
     n = 0
     for t in range(n_touched):
-        c = touched[t]
-        if (every_class or score[c] > 0) and (len(allowed) == 0 or allowed[c]):
-            touched[n] = c
+        c = votes.touched[t]
+        if (every_class or votes.score[c] > 0) and (len(allowed) == 0 or allowed[c]):
+            votes.touched[n] = c
             n += 1
         else:
-            score[c] = UNTOUCHED
+            votes.score[c] = 0
+            votes.seen[c] = 0
     return n
 
 
 @kernel
-def take_best(
-    score: Any, touched: Any, n: int, rest: Any, allowed: Any, every_class: bool, ids: Any, scores: Any
-) -> Any:
+def take_best(votes: Any, n: int, rest: Any, allowed: Any, every_class: bool, ids: Any, scores: Any) -> Any:
     """Write the best classes; with ``every_class`` those not touched rank too, with the score ``rest``."""
     size = 0
     for t in range(n):
-        size = offer(score[touched[t]], touched[t], size, ids, scores)
+        size = offer(votes.score[votes.touched[t]], votes.touched[t], size, ids, scores)
     if every_class:
-        for c in range(len(score)):
+        for c in range(len(votes.score)):
             if size == len(ids) and not comes_before(rest, c, scores[0], ids[0]):
                 break
-            if score[c] == UNTOUCHED and (len(allowed) == 0 or allowed[c]):
+            if not votes.seen[c] and (len(allowed) == 0 or allowed[c]):
                 size = offer(rest, np.int32(c), size, ids, scores)
     sort_heap(size, ids, scores)
     return size
@@ -87,8 +86,7 @@ def rank_with_experts(
     every_class: bool,
     begin: int,
     end: int,
-    score: Any,
-    touched: Any,
+    votes: Any,
     total: Any,
     times: Any,
     grouped: Any,
@@ -102,11 +100,12 @@ def rank_with_experts(
 
     Rows come as the generalist sees them and as the experts do. Scores are the generalist's, standardised over the
     classes that may rank; to those in a group, ``weight`` × the mean of the experts' scores is added, standardised over
-    the groups. ``score`` is `UNTOUCHED`, ``total`` and ``times`` are zero, at the start and at the end.
+    the groups. ``total`` and ``times`` are zero at the start and at the end.
     """
+    score, touched = votes.score, votes.touched
     for i in range(begin, end):
-        n = score_row(indices, data, indptr[i], indptr[i + 1], list_indptr, list_classes, list_weights, score, touched)
-        n = keep_ranked(score, touched, n, allowed, every_class)
+        n = score_row(indices, data, indptr[i], indptr[i + 1], list_indptr, list_classes, list_weights, votes)
+        n = keep_ranked(votes, n, allowed, every_class)
         mean = 0.0
         for t in range(n):
             mean += np.float64(score[touched[t]]) / n_allowed
@@ -114,7 +113,7 @@ def rank_with_experts(
         for t in range(n):
             square += (score[touched[t]] - mean) ** 2 / n_allowed
         deviation = np.sqrt(square)
-        n_top = take_best(score, touched, n, np.float32(0), allowed, every_class, top_ids, top_scores)
+        n_top = take_best(votes, n, np.float32(0), allowed, every_class, top_ids, top_scores)
         n_grouped = 0
         for t in range(n_top):
             e = expert_of[top_ids[t]]
@@ -144,16 +143,11 @@ def rank_with_experts(
         factor = weight * deviation / np.sqrt(group_square) if differ else 0.0
         for t in range(n_grouped):
             c = grouped[t]
-            if score[c] == UNTOUCHED:
-                score[c] = 0
-                touched[n] = c
-                n += 1
-            score[c] += np.float32(factor * (total[c] - group_mean))
+            n = add_vote(votes, c, np.float32(factor * (total[c] - group_mean)), n)
             total[c], times[c] = 0, 0
         scale = 1 / deviation if deviation > 0 else 0.0
         for t in range(n):
             score[touched[t]] = np.float32((score[touched[t]] - mean) * scale)
         rest = np.float32(-mean * scale)
-        take_best(score, touched, n, rest, allowed, every_class, out_ids[i], out_scores[i])
-        for t in range(n):
-            score[touched[t]] = UNTOUCHED
+        take_best(votes, n, rest, allowed, every_class, out_ids[i], out_scores[i])
+        forget_votes(votes, n)

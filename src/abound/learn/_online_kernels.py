@@ -13,9 +13,10 @@ import numpy as np
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import reserve, room_needed
+from abound.rank._topk_kernels import add_vote, forget_votes
 
-UNTOUCHED = np.float32(-np.inf)
-"""Score of a class that no feature of the row has voted for yet."""
+TAKEN_OUT = np.float32(-np.inf)
+"""Score of a true class, so that it is no rival of itself."""
 
 EDGES_A_CALL = 20_000_000
 """Edges that one call touches before it returns."""
@@ -25,43 +26,37 @@ UPDATES, HITS, TOUCHED = 0, 1, 2
 
 
 @kernel
-def vote(lists: Any, head: Any, factor: Any, max_degree: Any, lightest: Any, score: Any, touched: Any, n: Any) -> Any:
+def vote(lists: Any, head: Any, factor: Any, max_degree: Any, lightest: Any, votes: Any, n: Any) -> Any:
     """Add ``factor`` × weight to a feature's heaviest classes; return how many classes are touched by now."""
     for e in range(head.start, head.start + min(head.degree, max_degree)):
         w = lists.weights[e]
         if w < lightest:
             break
-        c = lists.classes[e]
-        if score[c] == UNTOUCHED:
-            score[c] = factor * w
-            touched[n] = c
-            n += 1
-        else:
-            score[c] += factor * w
+        n = add_vote(votes, lists.classes[e], factor * w, n)
     return n
 
 
 @kernel
-def take_true(label_ids: Any, low: int, high: int, score: Any, true_scores: Any) -> Any:
+def take_true(label_ids: Any, low: int, high: int, votes: Any, true_scores: Any) -> Any:
     """Take the true classes' scores out of the array (0 where none voted for them); return the best."""
     best = np.float32(0)
     for q in range(low, high):
         c = label_ids[q]
-        s = score[c]
-        true_scores[q - low] = max(s, np.float32(0))
+        s = max(votes.score[c], np.float32(0))
+        true_scores[q - low] = s
         best = max(best, s)
-        score[c] = UNTOUCHED
+        if votes.seen[c]:
+            votes.score[c] = TAKEN_OUT
     return best
 
 
 @kernel
-def best_wrong(score: Any, touched: Any, n: int) -> Any:
-    """Return the best score left, at least 0, and make the array ready for the next row."""
+def best_wrong(votes: Any, n: int) -> Any:
+    """Return the best score left, at least 0, and make ready for the next row."""
     best = np.float32(0)
     for t in range(n):
-        c = touched[t]
-        best = max(best, score[c])
-        score[c] = UNTOUCHED
+        best = max(best, votes.score[votes.touched[t]])
+    forget_votes(votes, n)
     return best
 
 
@@ -126,8 +121,7 @@ def feature_focus(
     vote_weight: float,
     rate_features: float,
     leak: bool,
-    score: Any,
-    touched: Any,
+    votes: Any,
     true_scores: Any,
     tally: Any,
 ) -> Any:
@@ -153,10 +147,10 @@ def feature_focus(
                 head.seen += 1
             if head.total > 0:
                 factor = rating(head.seen, rate_features) * x / head.total
-                n = vote(lists, head, factor, max_degree, vote_weight * head.total, score, touched, n)
+                n = vote(lists, head, factor, max_degree, vote_weight * head.total, votes, n)
                 edges += min(head.degree, max_degree)
-        best_true = take_true(label_ids, first, last, score, true_scores)
-        rival = best_wrong(score, touched, n)
+        best_true = take_true(label_ids, first, last, votes, true_scores)
+        rival = best_wrong(votes, n)
         tally[HITS] += best_true > rival
         for q in range(first, last):
             if true_scores[q - first] - rival > margin:
@@ -195,8 +189,7 @@ def ema(
     max_degree: int,
     vote_weight: float,
     rate: float,
-    score: Any,
-    touched: Any,
+    votes: Any,
     true_scores: Any,
     tally: Any,
 ) -> Any:
@@ -217,10 +210,10 @@ def ema(
             x = data[p]
             if x > 0:
                 head = lists.heads[indices[p]]
-                n = vote(lists, head, x, max_degree, vote_weight, score, touched, n)
+                n = vote(lists, head, x, max_degree, vote_weight, votes, n)
                 edges += min(head.degree, max_degree)
-        best_true = take_true(label_ids, first, last, score, true_scores)
-        rival = best_wrong(score, touched, n)
+        best_true = take_true(label_ids, first, last, votes, true_scores)
+        rival = best_wrong(votes, n)
         tally[HITS] += best_true > rival
         for q in range(first, last):
             if true_scores[q - first] - rival > margin:

@@ -10,20 +10,21 @@ from typing import Any
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import reserve, room_needed
-from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UNTOUCHED, UPDATES, best_wrong, take_true, vote
+from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UPDATES, take_true, vote
+from abound.rank._topk_kernels import forget_votes
 
 ABSENT = -1
 """Place of an edge that is not there."""
 
 
 @kernel
-def find_offenders(score: Any, touched: Any, n: int, lowest: Any, offenders: Any, scores: Any) -> Any:
+def find_offenders(votes: Any, n: int, lowest: Any, offenders: Any, scores: Any) -> Any:
     """Keep the best of the touched classes that score at least ``lowest``, best first; return how many there are."""
     size, found = len(offenders), 0
     for t in range(n):
-        c = touched[t]
-        s = score[c]
-        if s == UNTOUCHED or s < lowest:
+        c = votes.touched[t]
+        s = votes.score[c]
+        if s < lowest:
             continue
         j = min(found, size)
         found += 1
@@ -153,8 +154,7 @@ def ooz(
     deductions: Any,
     remainders: Any,
     places: Any,
-    score: Any,
-    touched: Any,
+    votes: Any,
     true_scores: Any,
     tally: Any,
 ) -> Any:
@@ -174,20 +174,20 @@ def ooz(
         for p in range(low, high):
             if data[p] > 0:
                 head = lists.heads[indices[p]]
-                n = vote(lists, head, data[p], max_degree, 0.0, score, touched, n)
+                n = vote(lists, head, data[p], max_degree, 0.0, votes, n)
                 edges += head.degree
-        best_true = take_true(label_ids, first, last, score, true_scores)
+        best_true = take_true(label_ids, first, last, votes, true_scores)
         step = min(rate * sample_weight[i], margin / 2)
         rival = 0.0
         for t in range(n):
-            rival = max(rival, score[touched[t]])
+            rival = max(rival, votes.score[votes.touched[t]])
         tally[HITS] += best_true > rival
         for q in range(first, last):
             lowest = true_scores[q - first] - margin
             if rival < lowest:
                 continue
             tally[UPDATES] += 1
-            found = find_offenders(score, touched, n, lowest, offenders, offender_scores)
+            found = find_offenders(votes, n, lowest, offenders, offender_scores)
             compute_deductions(offender_scores, found, lowest, step, deductions)
             size = min(found, len(offenders))
             for j in range(size):
@@ -213,7 +213,7 @@ def ooz(
                     )
             for j in range(size):
                 slots[offenders[j]] = ABSENT
-        best_wrong(score, touched, n)
+        forget_votes(votes, n)
     tally[TOUCHED] += edges
     return len(order)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import reserve, room_needed
-from abound.rank._topk_kernels import UNTOUCHED, offer, sort_heap
+from abound.rank._topk_kernels import add_vote, forget_votes, offer, sort_heap
 
 START = 0.3
 """The first weights lie between -START and START, chosen on validation data; the papers' committees start in ±1."""
@@ -37,8 +37,7 @@ def score_members(
     label_ids: Any,
     first: int,
     last: int,
-    score: Any,
-    touched: Any,
+    votes: Any,
     n: int,
     stage: Any,
 ) -> Any:
@@ -52,8 +51,8 @@ def score_members(
         slot[label_ids[q]] = 0
     n_slots = 0
     for t in range(n):
-        if slot[touched[t]] < 0:
-            slot_classes[n_slots] = touched[t]
+        if slot[votes.touched[t]] < 0:
+            slot_classes[n_slots] = votes.touched[t]
             n_slots += 1
     n_wrong = n_slots
     for q in range(first, last):
@@ -79,7 +78,7 @@ def score_members(
             total += scores[s, j]
         if s < n_wrong:
             best_wrong = max(best_wrong, total)
-        elif score[slot_classes[s]] != UNTOUCHED:
+        elif votes.seen[slot_classes[s]]:
             best_true = max(best_true, total)
     return n_slots, best_true > best_wrong
 
@@ -145,15 +144,13 @@ def rank_retrieved(
     allowed: Any,
     begin: int,
     end: int,
-    score: Any,
-    touched: Any,
+    votes: Any,
     out_ids: Any,
     out_scores: Any,
 ) -> None:
     """Write the best k of the classes that active features have an edge to, ranked by other lists, best first.
 
-    ``allowed`` is empty, or tells for each class whether it may be ranked. ``score`` is `UNTOUCHED` at the start and at
-    the end; places left over stay as they are.
+    ``allowed`` is empty, or tells for each class whether it may be ranked. Places left over stay as they are.
     """
     for i in range(begin, end):
         n = 0
@@ -161,22 +158,18 @@ def rank_retrieved(
             if data[p] <= 0:
                 continue
             for e in range(edge_indptr[indices[p]], edge_indptr[indices[p] + 1]):
-                c = edge_classes[e]
-                if score[c] == UNTOUCHED:
-                    score[c] = 0
-                    touched[n] = c
-                    n += 1
+                n = add_vote(votes, edge_classes[e], np.float32(0), n)
         for p in range(indptr[i], indptr[i + 1]):
             if data[p] <= 0:
                 continue
             for e in range(list_indptr[indices[p]], list_indptr[indices[p] + 1]):
                 c = list_classes[e]
-                if score[c] != UNTOUCHED:
-                    score[c] += data[p] * list_weights[e]
+                if votes.seen[c]:
+                    votes.score[c] += data[p] * list_weights[e]
         size = 0
         for t in range(n):
-            c = touched[t]
+            c = votes.touched[t]
             if len(allowed) == 0 or allowed[c]:
-                size = offer(score[c], c, size, out_ids[i], out_scores[i])
-            score[c] = UNTOUCHED
+                size = offer(votes.score[c], c, size, out_ids[i], out_scores[i])
+        forget_votes(votes, n)
         sort_heap(size, out_ids[i], out_scores[i])

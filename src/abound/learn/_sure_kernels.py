@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from abound.compiled import kernel
+from abound.rank._topk_kernels import add_vote, forget_votes
 
 
 @kernel
@@ -18,8 +19,7 @@ def find_sure_nodes(
     least: float,
     begin: int,
     end: int,
-    mass: Any,
-    touched: Any,
+    votes: Any,
     nodes: Any,
 ) -> None:
     """Write for each row its best class's node, or the deepest node whose classes' masses add up to enough.
@@ -38,31 +38,26 @@ def find_sure_nodes(
         What is sure enough.
     begin, end : int
         The rows to work on.
-    mass : float64 array
-        Zeros, one a node; zeros again afterwards.
-    touched : int32 array
-        As long as there are nodes; any content.
+    votes : Votes
+        One a node: their masses.
     nodes : int32 array of shape (n,)
         Gets the nodes, -1 where none is sure enough. Of equally deep ones the heavier, then the lower id.
     """
+    mass = votes.score
     for i in range(begin, end):
         if ids.shape[1] > 0 and ids[i, 0] >= 0 and masses[i, 0] >= least:
             nodes[i] = home[ids[i, 0]]
             continue
-        n_touched = 0
+        n = 0
         for j in range(ids.shape[1]):
             c = ids[i, j]
             if c < 0 or masses[i, j] <= 0:
                 continue
             for p in range(indptr[c], indptr[c + 1]):
-                node = above[p]
-                if mass[node] == 0:
-                    touched[n_touched] = node
-                    n_touched += 1
-                mass[node] += masses[i, j]
+                n = add_vote(votes, above[p], masses[i, j], n)
         best = -1
-        for t in range(n_touched):
-            node = touched[t]
+        for t in range(n):
+            node = votes.touched[t]
             if mass[node] < least:
                 continue
             deeper = best < 0 or depth[node] > depth[best]
@@ -70,5 +65,4 @@ def find_sure_nodes(
             if deeper or (alike and (mass[node] > mass[best] or (mass[node] == mass[best] and node < best))):
                 best = node
         nodes[i] = best
-        for t in range(n_touched):
-            mass[touched[t]] = 0.0
+        forget_votes(votes, n)

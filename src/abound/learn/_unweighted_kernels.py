@@ -12,8 +12,9 @@ import numpy as np
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import SMALLEST, reserve, room_needed
-from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UNTOUCHED, UPDATES
+from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UPDATES
 from abound.learn._retrieved_kernels import score_members, update_members
+from abound.rank._topk_kernels import add_vote, forget_votes
 
 EDGE = 0.1
 """A feature makes an edge to a class if its weight is at least this part of the class's largest."""
@@ -107,8 +108,7 @@ def unweighted(
     up: float,
     down: float,
     stage: Any,
-    score: Any,
-    touched: Any,
+    votes: Any,
     tally: Any,
 ) -> Any:
     """Retrieve; raise the true classes that were missed; lower all wrong ones if more than ``tolerance`` came.
@@ -140,42 +140,36 @@ def unweighted(
                 weight = by_class.weights[by_class.heads[c].start + np.int64(by_feature.weights[e])]
                 if weight < EDGE:
                     continue
-                if score[c] == UNTOUCHED:
-                    score[c] = 0
-                    touched[n] = c
-                    n += 1
-                score[c] += x * weight
+                n = add_vote(votes, c, x * weight, n)
         best_true, n_true, missed = np.float32(0), 0, 0
         for q in range(first, last):
-            s = score[label_ids[q]]
-            best_true = max(best_true, s)
-            n_true += s != UNTOUCHED
+            best_true = max(best_true, votes.score[label_ids[q]])
+            n_true += votes.seen[label_ids[q]]
         rival = np.float32(0)
         if stage is not None:
-            n_slots, hit = score_members(indices, data, low, high, label_ids, first, last, score, touched, n, stage)
+            n_slots, hit = score_members(indices, data, low, high, label_ids, first, last, votes, n, stage)
             missing = update_members(indices, data, low, high, n_slots, last - first, stage)
             edges += n_slots * (high - low)
             if missing:
-                for t in range(n):
-                    score[touched[t]] = UNTOUCHED
+                forget_votes(votes, n)
                 stage.wanted[0] = missing
                 tally[TOUCHED] += edges
                 return place
         for q in range(first, last):
             c = label_ids[q]
-            if score[c] == UNTOUCHED:
+            if not votes.seen[c]:
                 promote(by_class, by_feature, indices, data, low, high, c, up)
                 missed += 1
-            score[c] = UNTOUCHED
+            votes.seen[c] = 0
         too_many = n - n_true > tolerance
         for t in range(n):
-            c = touched[t]
-            if score[c] == UNTOUCHED:
+            c = votes.touched[t]
+            if not votes.seen[c]:
                 continue
-            rival = max(rival, score[c])
-            score[c] = UNTOUCHED
+            rival = max(rival, votes.score[c])
             if too_many:
                 demote(by_class, by_feature, indices, data, low, high, c, down)
+        forget_votes(votes, n)
         if stage is None:
             hit = best_true > rival
         tally[HITS] += hit

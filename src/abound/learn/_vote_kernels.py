@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._topk_kernels import offer, sort_heap
+from abound.rank._topk_kernels import add_vote, forget_votes, offer, sort_heap
 
 BEYOND = 1e-9
 """Worth of a reciprocal rank beyond the depth that counts: it only orders classes that stand nowhere above it."""
@@ -19,8 +19,7 @@ def count_votes(
     class_counts: Any,
     depth: int,
     rare: bool,
-    score: Any,
-    touched: Any,
+    votes: Any,
     out_ids: Any,
     out_scores: Any,
 ) -> None:
@@ -28,21 +27,18 @@ def count_votes(
 
     ``ranked`` is members × rows × places, best first, -1 where a ranking ends. A class scores its first places, and
     below the point the sum of its reciprocal ranks. ``rare`` puts the least frequent class with a first place on top.
-    ``score`` is zero at the start and at the end.
     """
+    score = votes.score
     n_members, n_rows, length = ranked.shape
     for i in range(n_rows):
-        n_touched = 0
+        n = 0
         for j in range(n_members):
             for p in range(length):
                 c = ranked[j, i, p]
                 if c < 0:
                     break
-                if score[c] == 0:
-                    touched[n_touched] = c
-                    n_touched += 1
                 factor = 1 / (n_members + 1) if p < depth else BEYOND
-                score[c] += (p == 0) + factor / (p + 1)
+                n = add_vote(votes, c, (p == 0) + factor / (p + 1), n)
         if rare:
             rarest = -1
             for j in range(n_members):
@@ -57,10 +53,10 @@ def count_votes(
             if rarest >= 0:
                 score[rarest] = n_members + 1
         size = 0
-        for t in range(n_touched):
-            c = touched[t]
+        for t in range(n):
+            c = votes.touched[t]
             size = offer(np.float32(score[c]), c, size, out_ids[i], out_scores[i])
-            score[c] = 0
+        forget_votes(votes, n)
         sort_heap(size, out_ids[i], out_scores[i])
 
 

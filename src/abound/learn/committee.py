@@ -30,6 +30,7 @@ from abound.learn.index_parts import folded, mean_index, prefixed
 from abound.learn.pa import PAClassifier
 from abound.learn.row_views import take_rows
 from abound.progress import track
+from abound.rank._topk_kernels import no_votes
 from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import (
@@ -268,8 +269,7 @@ class CommitteeClassifier(RankingClassifier):
         ranked = np.stack([member._rank(member._view(rows), depth, allowed).ids for member in self._members])
         n_classes = len(self.class_counts_)
         counts = frozen(self.class_counts_, np.int64)
-        scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32)
-        kernels.count_votes(ranked, counts, DEPTH, self.vote == "rare", *scratch, *out)
+        kernels.count_votes(ranked, counts, DEPTH, self.vote == "rare", no_votes(n_classes, np.float64), *out)
 
     def _take_means(self, rows: Rows, depth: int, allowed: npt.NDArray[np.bool_] | None, out: Ranking) -> None:
         mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)

@@ -30,7 +30,7 @@ from abound.learn.pa import PAClassifier
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
-from abound.rank._topk_kernels import UNTOUCHED
+from abound.rank._topk_kernels import no_votes
 from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import (
@@ -380,11 +380,10 @@ def _or_pa(learner: Any) -> Any:
     return PAClassifier() if learner is None else learner
 
 
-def _scratch(n_classes: int, top: int, largest_group: int) -> tuple[npt.NDArray[Any], ...]:
+def _scratch(n_classes: int, top: int, largest_group: int) -> tuple[Any, ...]:
     """What `rank_with_experts` works in, in its order."""
     return (
-        np.full(n_classes, UNTOUCHED, dtype=np.float32),
-        np.empty(n_classes, dtype=np.int32),
+        no_votes(n_classes),
         np.zeros(n_classes),
         np.zeros(n_classes, dtype=np.int32),
         np.empty(n_classes, dtype=np.int32),

@@ -22,9 +22,9 @@ from abound.learn._edge_lists import (
     remapped,
     room_needed,
 )
-from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.row_views import change_values, feature_counts
+from abound.rank._topk_kernels import Votes, no_votes
 from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_number
 
@@ -40,10 +40,9 @@ class ListState(OnlineState):
 
 
 class Scratch(NamedTuple):
-    """Arrays that a kernel works in: scores and touched classes of a row, its true scores, the pass's tally."""
+    """Arrays that a kernel works in: the votes of a row, its true scores, the pass's tally."""
 
-    score: Float32Array
-    touched: IdArray
+    votes: Votes
     true_scores: Float32Array
     tally: Float64Array
 
@@ -89,8 +88,7 @@ class IndexLearner(OnlineClassifier):
 
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         scratch = Scratch(
-            np.full(self._state.n_classes, UNTOUCHED, dtype=np.float32),
-            np.empty(self._state.n_classes, dtype=np.int32),
+            no_votes(self._state.n_classes),
             np.empty(int(np.diff(examples.labels.indptr).max(initial=1)), dtype=np.float32),
             np.zeros(3, dtype=np.float64),
         )

@@ -11,10 +11,10 @@ from abound.distribute import spans, workers
 from abound.index.class_index import ClassIndex
 from abound.learn import _retrieved_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed
-from abound.rank._topk_kernels import UNTOUCHED
+from abound.rank._topk_kernels import no_votes
 from abound.rank.topk import Ranking
 from abound.store import Section
-from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, frozen
+from abound.validation import Float64Array, IdArray, IntArray, Rows, frozen
 
 EDGES_A_CALL = 10_000_000
 """Edges that one kernel call touches: a fraction of a second, so that Ctrl-C is heard."""
@@ -235,11 +235,9 @@ def rank_retrieved(
     mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
 
     def rank_span(span: tuple[int, int]) -> None:
-        scratch: tuple[Float32Array, IdArray]
-        scratch = np.full(n_classes, UNTOUCHED, dtype=np.float32), np.empty(n_classes, dtype=np.int32)
         kernels.rank_retrieved(
             *(rows.indptr, rows.indices, rows.data, edges.indptr, edges.classes),
-            *(ranking.indptr, ranking.classes, ranking.weights, mask, *span, *scratch, ids, scores),
+            *(ranking.indptr, ranking.classes, ranking.weights, mask, *span, no_votes(n_classes), ids, scores),
         )
 
     touched = int(rows.indptr[-1] - rows.indptr[0]) * (1 + ranking.n_edges // max(1, ranking.n_features))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from abound.labels import array_of_labels
 from abound.learn._sure_kernels import find_sure_nodes
+from abound.rank._topk_kernels import no_votes
 from abound.read.taxonomy import Taxonomy
 from abound.read.taxonomy_structure import Links
 from abound.validation import Float64Array, IdArray, frozen
@@ -97,12 +98,12 @@ def sure_nodes(
     """
     ids, masses = frozen(ids, np.int32), frozen(masses, np.float64)
     nodes = np.empty(len(ids), dtype=np.int32)
-    scratch = np.zeros(len(depth)), np.empty(len(depth), dtype=np.int32)
+    masses_above = no_votes(len(depth), np.float64)
     longest = int(np.diff(above.indptr).max(initial=1))
     size = max(1, STEPS_A_CALL // max(1, ids.shape[1] * longest))
     for begin in range(0, len(ids), size):
         end = min(begin + size, len(ids))
-        find_sure_nodes(ids, masses, home, *above, depth, min_confidence - SLACK, begin, end, *scratch, nodes)
+        find_sure_nodes(ids, masses, home, *above, depth, min_confidence - SLACK, begin, end, masses_above, nodes)
     return nodes
 
 

@@ -20,12 +20,12 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _unweighted_kernels as kernels
 from abound.learn._edge_lists import EdgeLists, empty_lists, lists_from, make_room, more_lists, packed, room_needed
-from abound.learn._online_kernels import UNTOUCHED
 from abound.learn.index_learner import BYTES_AN_EDGE
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.online import Examples, FrozenState, OnlineClassifier, OnlineState
 from abound.learn.perceptron_pairs import PerceptronPairs, no_pairs, pairs_from, rank_retrieved
 from abound.learn.row_views import feature_counts
+from abound.rank._topk_kernels import no_votes
 from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_choice, check_number
@@ -139,8 +139,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
 
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         state, rows, labels, order = self._state, examples.rows, examples.labels, examples.order
-        score = np.full(state.n_classes, UNTOUCHED, dtype=np.float32)
-        touched, tally = np.empty(state.n_classes, dtype=np.int32), np.zeros(3)
+        votes, tally = no_votes(state.n_classes), np.zeros(3)
         stage = state.perceptrons.stage(state.n_classes)
         place = 0
         while place < len(order):
@@ -148,7 +147,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
                 *(rows.indptr, rows.indices, rows.data),
                 *(labels.indptr, labels.ids, examples.weights, order, place),
                 *(state.by_class, state.by_feature, self.tolerance, UP, DOWN),
-                *(stage, score, touched, tally),
+                *(stage, votes, tally),
             )
             if place < len(order):
                 self._make_room(examples, int(order[place]))

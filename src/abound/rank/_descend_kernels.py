@@ -14,7 +14,7 @@ import numpy as np
 from abound.compiled import kernel
 from abound.rank._lane_sums import LANES, at_least, below_zero, lowest_bit
 from abound.rank._node_kernels import EMPTY, add_up, look_up
-from abound.rank._topk_kernels import comes_before, offer, sort_heap
+from abound.rank._topk_kernels import add_vote, comes_before, forget_votes, offer, sort_heap
 
 LOWEST = -60.0
 """The best chance of a row is written as at least exp of this: float32 ends at exp(-87)."""
@@ -294,15 +294,12 @@ def best_rows(
 
 
 @kernel
-def mean_of_trees(
-    ids: Any, scores: Any, begin: int, totals: Any, touched: Any, sums: Any, out_ids: Any, out_scores: Any
-) -> None:
+def mean_of_trees(ids: Any, scores: Any, begin: int, votes: Any, sums: Any, out_ids: Any, out_scores: Any) -> None:
     """Average what several trees say of some rows, and write the best classes of each, best first.
 
     ``ids`` and ``scores`` have the shape (trees, rows, leaves), with -1 where a tree found fewer. In each tree a class
     has the sum of its leaves' chances, 0 where the tree did not find it. A row whose best chance would be too small for
-    a float32 is lifted as a whole. ``totals``, one number a class, is zero and stays so; ``touched`` and ``sums``, one
-    number for each that is written, are scratch.
+    a float32 is lifted as a whole. ``sums``, a number for each class that is written, is scratch.
     """
     n_trees, n_rows, width = ids.shape
     for r in range(n_rows):
@@ -310,23 +307,20 @@ def mean_of_trees(
         for t in range(n_trees):
             if ids[t, r, 0] >= 0:
                 top = max(top, np.float64(scores[t, r, 0]))
-        n_touched = 0
+        n = 0
         for t in range(n_trees):
             for j in range(width):
                 c = ids[t, r, j]
                 if c < 0:
                     break
-                if totals[c] == 0:
-                    touched[n_touched] = c
-                    n_touched += 1
-                # What is far below the best is nothing beside it, but must differ from a class that was not found.
-                totals[c] += max(VANISHING, math.exp(np.float64(scores[t, r, j]) - top))
+                # What is far below the best is nothing beside it, but its logarithm must be a number.
+                n = add_vote(votes, c, max(VANISHING, math.exp(np.float64(scores[t, r, j]) - top)), n)
         best = out_ids[begin + r]
         size = 0
-        for t in range(n_touched):
-            c = touched[t]
-            size = offer(totals[c], np.int32(c), size, best, sums)
-            totals[c] = 0
+        for t in range(n):
+            c = votes.touched[t]
+            size = offer(votes.score[c], c, size, best, sums)
+        forget_votes(votes, n)
         sort_heap(size, best, sums)
         shift = max(top, LOWEST) - math.log(n_trees)
         for j in range(size):

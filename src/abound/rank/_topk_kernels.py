@@ -6,20 +6,52 @@ row that touches most classes anyway is scored without the list.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from abound.compiled import kernel
-
-UNTOUCHED = np.float32(-np.inf)
-"""Score of a class that no feature of the row has voted for yet."""
 
 LONG = 2
 """A row with more edges than one for so many classes is scored densely."""
 
 SCANNED = 64
 """Classes that are compared at once with the worst of the best."""
+
+
+class Votes(NamedTuple):
+    """What the classes of a row have so far. Between rows, ``score`` and ``seen`` are all 0."""
+
+    score: npt.NDArray[Any]
+    seen: npt.NDArray[np.uint8]
+    """1 for a class that is listed; its score tells nothing of that, whatever it is."""
+    touched: npt.NDArray[np.int32]
+    """The classes that are listed, and one place more."""
+
+
+def no_votes(n_classes: int, dtype: npt.DTypeLike = np.float32) -> Votes:
+    """Make room for the votes of a row."""
+    return Votes(np.zeros(n_classes, dtype), np.zeros(n_classes, np.uint8), np.empty(n_classes + 1, np.int32))
+
+
+@kernel
+def add_vote(votes: Any, c: Any, amount: Any, n: int) -> Any:
+    """Add to the score of a class; return how many classes are listed by now: each once."""
+    votes.score[c] += amount
+    votes.touched[n] = c
+    n += 1 - int(votes.seen[c])
+    votes.seen[c] = 1
+    return n
+
+
+@kernel
+def forget_votes(votes: Any, n: int) -> None:
+    """Make ready for the next row."""
+    for t in range(n):
+        c = votes.touched[t]
+        votes.score[c] = 0
+        votes.seen[c] = 0
 
 
 @kernel
@@ -84,24 +116,16 @@ def score_row(
     list_indptr: Any,
     list_classes: Any,
     list_weights: Any,
-    score: Any,
-    touched: Any,
+    votes: Any,
 ) -> Any:
     """Add up the votes of a row's features; return how many classes were touched."""
-    n_touched = 0
+    n = 0
     for p in range(low, high):
         x = data[p]
         f = indices[p]
         for e in range(list_indptr[f], list_indptr[f + 1]):
-            c = list_classes[e]
-            vote = x * list_weights[e]
-            if score[c] == UNTOUCHED:
-                score[c] = vote
-                touched[n_touched] = c
-                n_touched += 1
-            else:
-                score[c] += vote
-    return n_touched
+            n = add_vote(votes, list_classes[e], x * list_weights[e], n)
+    return n
 
 
 @kernel
@@ -130,12 +154,11 @@ def rank_long_row(
     ids: Any,
     scores: Any,
 ) -> Any:
-    """Offer the classes of a row with many edges: all scores start at 0, so that no edge asks whether it is the first.
+    """Offer the classes of a row with many edges: all are looked at, so that no edge asks whether it is the first.
 
     Features with a full row of weights are added as a whole. The sums are those of `score_row`, to the bit. Returns the
     size of the heap.
     """
-    score[:] = 0
     for p in range(low, high):
         x = data[p]
         f = indices[p]
@@ -162,7 +185,7 @@ def rank_long_row(
                 size = offer(score[c], np.int32(c), size, ids, scores)
                 if size == len(ids):
                     bound = scores[0]
-    score[:] = UNTOUCHED
+    score[:] = 0
     return size
 
 
@@ -181,8 +204,7 @@ def rank_rows(
     every_class: bool,
     begin: int,
     end: int,
-    score: Any,
-    touched: Any,
+    votes: Any,
     out_ids: Any,
     out_scores: Any,
 ) -> None:
@@ -194,6 +216,7 @@ def rank_rows(
     ``full_weights``, which holds its list in full.
     """
     k = out_ids.shape[1]
+    score = votes.score
     n_classes = len(score)
     for i in range(begin, end):
         low, high = indptr[i], indptr[i + 1]
@@ -217,9 +240,9 @@ def rank_rows(
                 scores,
             )
         else:
-            n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, score, touched)
+            n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, votes)
             for t in range(n_touched):
-                c = touched[t]
+                c = votes.touched[t]
                 s = score[c]
                 if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
                     size = offer(s, c, size, ids, scores)
@@ -227,10 +250,9 @@ def rank_rows(
                 for c in range(n_classes):
                     if size == k and not comes_before(np.float32(0), c, scores[0], ids[0]):
                         break
-                    if score[c] == UNTOUCHED and (len(allowed) == 0 or allowed[c]):
+                    if not votes.seen[c] and (len(allowed) == 0 or allowed[c]):
                         size = offer(np.float32(0), np.int32(c), size, ids, scores)
-            for t in range(n_touched):
-                score[touched[t]] = UNTOUCHED
+            forget_votes(votes, n_touched)
         sort_heap(size, ids, scores)
         if len(offset):
             common = np.float32(0)

@@ -19,6 +19,7 @@ from abound.distribute import spans, workers
 from abound.progress import track
 from abound.rank import _descend_kernels as kernels
 from abound.rank._lane_sums import LANES
+from abound.rank._topk_kernels import Votes, no_votes
 from abound.rank.topk import Ranking
 from abound.rank.tree_weights import TreeWeights
 from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
@@ -122,11 +123,11 @@ def descend(
     take = kernels.beam_rows if walk == "beam" else kernels.best_rows
     parts = _parts(rows)
     longest = int(np.diff(rows.indptr).max())
-    spare: list[tuple[list[Room], Any]] = []
+    spare: list[tuple[list[Room], Votes, npt.NDArray[np.float64]]] = []
 
     def walk_part(part: tuple[int, int]) -> int:
         begin, end = part
-        rooms, (totals, touched, sums) = spare.pop() if spare else _rooms(trees, longest, beam, walk, n_classes, k)
+        rooms, votes, sums = spare.pop() if spare else _rooms(trees, longest, beam, walk, n_classes, k)
         leaves = np.full((len(trees), end - begin, kept), -1, dtype=np.int32)
         chances = np.full(leaves.shape, -np.inf, dtype=np.float32)
         knows = np.zeros((len(trees), end - begin), dtype=np.bool_)
@@ -136,9 +137,9 @@ def descend(
                 *(view.indptr, view.indices, view.data, 0, end - begin, tree, LINKS.index(link), *gates[t], room),
                 *(leaves[t], chances[t], knows[t]),
             )
-        kernels.mean_of_trees(leaves, chances, begin, totals, touched, sums, ids, scores)
+        kernels.mean_of_trees(leaves, chances, begin, votes, sums, ids, scores)
         known[begin:end] = knows.any(axis=0)
-        spare.append((rooms, (totals, touched, sums)))
+        spare.append((rooms, votes, sums))
         return end - begin
 
     with workers(n_jobs) as pool, track("rank", n) as progress:
@@ -171,8 +172,8 @@ def _parts(rows: Rows) -> list[tuple[int, int]]:
 
 
 def _rooms(trees: Sequence[TreeWeights], n_values: int, beam: int, walk: str, n_classes: int, k: int) -> Any:
-    scratch = np.zeros(n_classes), np.empty(n_classes, dtype=np.int32), np.empty(k)
-    return [room_for(tree, n_values, beam if walk == "beam" else 0) for tree in trees], scratch
+    rooms = [room_for(tree, n_values, beam if walk == "beam" else 0) for tree in trees]
+    return rooms, no_votes(n_classes, np.float64), np.empty(k)
 
 
 def room_for(tree: TreeWeights, n_values: int, beam: int) -> Room:

@@ -65,16 +65,16 @@ def rank_topk(
     offset = _offset(index)
     mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
     full = common_features(index, rows)
-    spare: list[tuple[Float32Array, IdArray]] = []
+    spare: list[kernels.Votes] = []
 
     def rank_span(span: tuple[int, int]) -> int:
-        score, touched = spare.pop() if spare else _scratch(index.n_classes)
+        votes = spare.pop() if spare else kernels.no_votes(index.n_classes)
         kernels.rank_rows(
             *(rows.indptr, rows.indices, rows.data),
             *(index.indptr, index.classes, index.weights, offset),
-            *(*full, mask, every_class, *span, score, touched, ids, scores),
+            *(*full, mask, every_class, *span, votes, ids, scores),
         )
-        spare.append((score, touched))
+        spare.append(votes)
         return span[1] - span[0]
 
     with workers(n_jobs) as pool, track("rank", rows.n_rows) as progress:
@@ -87,10 +87,6 @@ def _offset(index: ClassIndex) -> Float32Array:
     """The offset as kernels take it: empty if there is none."""
     offset: Float32Array = frozen(np.empty(0) if index.offset is None else index.offset, np.float32)
     return offset
-
-
-def _scratch(n_classes: int) -> tuple[Float32Array, IdArray]:
-    return np.full(n_classes, kernels.UNTOUCHED, dtype=np.float32), np.empty(n_classes, dtype=np.int32)
 
 
 def _parts(index: ClassIndex, rows: Rows, n_workers: int) -> list[tuple[int, int]]:
