@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from abound import validation
+from abound import PAClassifier, validation
 from abound.distribute import count_workers, spans, workers
 from abound.validation import (
     as_rows,
@@ -41,6 +42,29 @@ def test_duplicates_are_added_up_without_touching_the_input() -> None:
     assert rows.indices.tolist() == [0, 2]
     assert rows.data.tolist() == [1.0, 2.0]
     assert X.indices.tolist() == [2, 0, 2]
+
+
+@pytest.mark.parametrize("value", [1.1e15, -3e38])
+def test_a_value_that_cannot_be_ranked_is_named(value: float) -> None:
+    X = sp.csr_array(np.array([[1.0, 0, 2], [0, 1, value]], dtype=np.float32))
+    model = PAClassifier().fit(X[:1], ["a"])
+    for refuse in (lambda: model.predict(X), lambda: model.partial_fit(X.toarray(), ["a", "b"])):
+        with pytest.raises(
+            ValueError, match=rf"X\[1, 2\] is {re.escape(f'{value:.3g}')}: .* beyond ±1e\+15 .* Scale the rows"
+        ):
+            refuse()
+    assert model.predict(X * np.float32(1e15 / abs(value))).tolist() == ["a", "a"]
+
+
+def test_a_column_that_is_not_there_is_named() -> None:
+    for column in (-1, 3):
+        X = sp.csr_array((np.ones(3, np.float32), np.array([0, 2, 1]), [0, 2, 3]), shape=(2, 3))
+        X.indices[2] = column
+        with pytest.raises(ValueError, match=rf"column {column} in row 1, but its columns are 0 to 2"):
+            as_rows(X)
+    X = sp.csr_array((np.ones(3, np.float32), np.array([0, 2, 1]), [0, 3, 2, 3]), shape=(3, 3))
+    with pytest.raises(ValueError, match="indptr falls"):
+        as_rows(X)
 
 
 def test_int64_indices_and_memory_maps(tmp_path: Any) -> None:

@@ -30,13 +30,13 @@ def written(folder: Path, text: str | bytes, name: str = "data.svm") -> Path:
 
 @st.composite
 def number_texts(draw: st.DrawFn) -> str:
-    """Numbers in many spellings; all finite as float32."""
+    """Numbers in many spellings; none too large to be ranked."""
     value = draw(
         st.one_of(
-            st.floats(-(2.0**127), 2.0**127, width=32),
-            st.floats(-1e30, 1e30),
+            st.floats(-(2.0**49), 2.0**49, width=32),
+            st.floats(-1e14, 1e14),
             st.floats(-1, 1),
-            st.integers(-(10**25), 10**25).map(float),
+            st.integers(-(10**14), 10**14).map(float),
             st.floats(1e-48, 1e-36),
         )
     )
@@ -221,8 +221,9 @@ MALFORMED = {
     "repeated index apart": ("a 1:1\nb 2:1 5:1 2:3\n", 2, "twice"),
     "nan": ("a 1:1\nb 2:nan\n", 2, "NaN"),
     "inf": ("a 1:1\nb 2:-inf\n", 2, "infinite"),
-    "too large for float32": ("a 1:1\nb 2:1e39\n", 2, "float32"),
-    "too large in many digits": ("a 1:1\nb 2:3.4028235677973366163e38\n", 2, "float32"),
+    "too large for float32": ("a 1:1\nb 2:1e39\n", 2, r"1e\+15"),
+    "too large in many digits": ("a 1:1\nb 2:3.4028235677973366163e38\n", 2, r"1e\+15"),
+    "too large to be ranked": ("a 1:1e15\nb 2:-1.1e15\n", 2, "cannot be ranked"),
     "missing label": ("a 1:1\n 2:1\n", 2, "label is missing"),
     "missing label, no space": ("a 1:1\n2:1\n", 2, "label is missing"),
     "empty label": ("a 1:1\na,,b 2:1\n", 2, "empty label"),

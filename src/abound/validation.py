@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from abound.distribute import spans
 from abound.labels import MAX_IDS, Labels, encode
+from abound.store.check import LARGEST as LARGEST
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
@@ -120,6 +121,15 @@ def as_rows(X: Any) -> Rows:
     matrix = sp.csr_array(X)
     if matrix.shape[1] > MAX_IDS:
         raise ValueError(f"X has {matrix.shape[1]} features; abound holds at most {MAX_IDS}")
+    # SciPy takes such arrays as they are, and a kernel would follow them anywhere.
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():
+        raise ValueError("X is no sparse matrix: its indptr falls")
+    if matrix.nnz and not (0 <= matrix.indices.min() and matrix.indices.max() < matrix.shape[1]):
+        entry = int(((matrix.indices < 0) | (matrix.indices >= matrix.shape[1])).argmax())
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise ValueError(
+            f"X has the column {matrix.indices[entry]} in row {row}, but its columns are 0 to {matrix.shape[1] - 1}"
+        )
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -158,7 +168,22 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, may_widen: bool = False) 
     checked = validate_data(
         estimator, X, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True, reset=reset
     )
-    return as_rows(checked)
+    rows = as_rows(checked)
+    entry = find_too_large(rows.data)
+    if entry is not None:
+        row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
+        raise ValueError(
+            f"X[{row}, {rows.indices[entry]}] is {rows.data[entry]:.3g}: a value beyond ±{LARGEST:.0e} cannot be "
+            "ranked. Scale the rows, for example to unit length"
+        )
+    return rows
+
+
+def find_too_large(values: npt.NDArray[Any]) -> int | None:
+    """Return the place of the first value that is not a number between ±`LARGEST`, None if there is none."""
+    if not len(values) or (values.min() >= -LARGEST and values.max() <= LARGEST):
+        return None
+    return int((~(np.abs(values) <= LARGEST)).argmax())
 
 
 def _verified(estimator: Any, X: VerifiedRows, reset: bool) -> Rows:
@@ -229,9 +254,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Float32Array:
         raise ValueError("Sample weights must be 1D array or scalar")
     if len(weights) != n_rows:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        row = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must be finite and at least 0")
+    good = (weights >= 0) & (weights <= LARGEST)
+    if not good.all():
+        row = int(good.argmin())
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must be from 0 to {LARGEST:.0e}")
     if n_rows and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number: every row has weight 0")
     result: Float32Array = frozen(weights, np.float32)

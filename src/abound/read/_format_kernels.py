@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
+from abound.validation import LARGEST
 
 FINE = 0
 ASK_PYTHON = 1
 BAD_INDEX = 2
 BAD_VALUE = 3
-NOT_FINITE = 4
+TOO_LARGE = 4
 NEGATIVE_INDEX = 5
 INDEX_TOO_SMALL = 6
 INDEX_TOO_LARGE = 7
@@ -109,7 +110,7 @@ def parse_value(buffer: Any, p: Any) -> Any:
         seen += p - begin
     if seen == 0:
         letter = buffer[p] | 32
-        return np.float32(0.0), p, NOT_FINITE if letter == ord("n") or letter == ord("i") else BAD_VALUE
+        return np.float32(0.0), p, TOO_LARGE if letter == ord("n") or letter == ord("i") else BAD_VALUE
     if buffer[p] | 32 == ord("e"):
         p += 1
         sign = -1 if buffer[p] == MINUS else 1
@@ -127,8 +128,8 @@ def parse_value(buffer: Any, p: Any) -> Any:
     value, certain = to_float32(mantissa, exponent, is_exact)
     if not certain:
         return value, p, ASK_PYTHON
-    if np.isinf(value):
-        return value, p, NOT_FINITE
+    if value > LARGEST:
+        return value, p, TOO_LARGE
     return -value if negative else value, p, FINE
 
 

@@ -20,7 +20,7 @@ from abound.read.errors import FormatError
 from abound.read.formats import Vectors, as_csr
 from abound.scratch import let_go
 from abound.store import LazyStrings, ModelFileError, Stored, check_ids, check_indptr, open_arrays, unpack_labels
-from abound.validation import Rows, VerifiedRows, frozen
+from abound.validation import LARGEST, Rows, VerifiedRows, find_too_large, frozen
 
 CONTENT = "rows"
 """What the settings of such a file say that it holds."""
@@ -198,9 +198,10 @@ def _verified_rows(stored: Stored, n_features: int) -> Rows:
         if not rises.all():
             row = int(rows.indptr.searchsorted(low + int(rises.argmin()), side="right")) - 1
             raise section.fault("indices", f"the features of row {row} are not sorted, or one is there twice")
-        if not np.isfinite(values).all():
-            row = int(rows.indptr.searchsorted(low + int(np.isfinite(values).argmin()), side="right")) - 1
-            raise section.fault("data", f"row {row} holds a value that is not finite")
+        entry = find_too_large(values)
+        if entry is not None:
+            row = int(rows.indptr.searchsorted(low + entry, side="right")) - 1
+            raise section.fault("data", f"row {row} holds a value that is no number between ±{LARGEST:.0e}")
         let_go(ids, values)
     let_go(*rows[:3])
     return rows

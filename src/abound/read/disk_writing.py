@@ -17,7 +17,7 @@ from abound.read.formats import Vectors, as_csr, iter_vectors
 from abound.read.sniff import content_format, suffix_format
 from abound.scratch import Spill, let_go
 from abound.store import pack_labels, pack_strings, save_arrays
-from abound.validation import as_rows, check_labels
+from abound.validation import LARGEST, as_rows, check_labels, find_too_large
 
 Array = npt.NDArray[Any]
 
@@ -203,6 +203,7 @@ def _in_order(folder: Path, classes: npt.NDArray[Any], ids: Spill) -> tuple[npt.
 
 
 def _check_finite(path: str | os.PathLike[str], values: Array, n_before: int) -> None:
-    if not np.isfinite(values).all():
-        what = f"a row from {n_before} on holds {values[~np.isfinite(values)][0]}, which is not finite"
+    entry = find_too_large(values)
+    if entry is not None:
+        what = f"a row from {n_before} on holds {values[entry]}; values may be from -{LARGEST:.0e} to {LARGEST:.0e}"
         raise FormatError(os.fspath(path), None, what)

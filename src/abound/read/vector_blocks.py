@@ -15,13 +15,14 @@ from abound.read import _format_kernels as kernels
 from abound.read.compression import Block, Source
 from abound.read.errors import FormatError
 from abound.read.numbering import Numbering
+from abound.validation import LARGEST
 
 HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t\r]*")
 
 MESSAGES = {
     kernels.BAD_INDEX: "expected index:value",
     kernels.BAD_VALUE: "the value is not a number",
-    kernels.NOT_FINITE: "the value is NaN, infinite or too large for float32",
+    kernels.TOO_LARGE: f"the value is NaN, infinite or beyond ±{LARGEST:.0e}, which cannot be ranked",
     kernels.NEGATIVE_INDEX: "the index is negative",
     kernels.INDEX_TOO_SMALL: "index 0 in a file that counts from 1 (for a file that counts from 0: zero_based=True)",
     kernels.NO_LABEL: "the label is missing (allow_unlabelled=True accepts rows without one)",
@@ -245,8 +246,8 @@ class VectorBlocks:
         for entry, begin in zip(entries.tolist(), begins[: len(entries)].tolist(), strict=True):
             with np.errstate(over="ignore"):
                 value = np.float32(float(_token(block.data, begin).partition(b":")[2]))
-            if not np.isfinite(value):
-                raise self._error(block, begin, kernels.NOT_FINITE)
+            if not abs(value) <= LARGEST:
+                raise self._error(block, begin, kernels.TOO_LARGE)
             data[entry] = value
 
     def _sort(
@@ -271,7 +272,7 @@ class VectorBlocks:
 
     def _error(self, block: Block, position: int, status: int) -> FormatError:
         text = _line(block.data, position) if status == kernels.NO_LABEL else _token(block.data, position)
-        if status == kernels.NOT_FINITE and not _is_number(text.partition(b":")[2]):
+        if status == kernels.TOO_LARGE and not _is_number(text.partition(b":")[2]):
             status = kernels.BAD_VALUE
         too_large = status == kernels.INDEX_TOO_LARGE
         what = self._too_large(bool(self.zero_based)) if too_large else MESSAGES[status]

@@ -18,7 +18,7 @@ from abound.read.compression import written_beside
 from abound.read.errors import FormatError, shortened
 from abound.read.line_formats import LABEL_MARK
 from abound.read.sniff import DOCUMENT_FORMATS, suffix_format
-from abound.validation import as_rows, check_choice, check_labels
+from abound.validation import LARGEST, as_rows, check_choice, check_labels, find_too_large
 
 BATCH_ROWS = 2**12
 """Rows put into words in one go."""
@@ -67,10 +67,12 @@ def write_vectors(path: str | os.PathLike[str], X: Any, y: Any, *, header: bool 
     unlabelled = np.flatnonzero(np.diff(labels.indptr) == 0)
     if len(unlabelled) and not header:
         raise FormatError(name, None, f"row {unlabelled[0]} has no label; pass header=True to write rows without one")
-    if not np.isfinite(rows.data).all():
-        entry = int(np.flatnonzero(~np.isfinite(rows.data))[0])
+    entry = find_too_large(rows.data)
+    if entry is not None:
         row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
-        raise FormatError(name, None, f"row {row} holds {rows.data[entry]}, which is not finite")
+        raise FormatError(
+            name, None, f"row {row} holds {rows.data[entry]}; values may be from -{LARGEST:.0e} to {LARGEST:.0e}"
+        )
     shift = 0 if header else 1
     with written_beside(path) as file:
         if header:

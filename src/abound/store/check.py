@@ -18,6 +18,8 @@ Array = npt.NDArray[Any]
 
 BLOCK = 2**17
 """Entries looked at in one step."""
+LARGEST = 1e15
+"""Values and weights beyond this cannot be ranked: their products would leave float32."""
 CRC_BLOCK = 2**24
 """Bytes summed in one step: a few milliseconds, so that Ctrl-C works."""
 
