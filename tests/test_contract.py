@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -518,3 +520,47 @@ def test_a_dense_answer_that_would_not_fit_is_refused(estimator: Any, monkeypatc
     with pytest.raises(MemoryError, match="predict_topk"):
         model.decision_function(X)
     assert model.predict(X).shape == (300,)
+
+
+@growing
+def test_threads_may_ask_while_one_teaches(estimator: Any) -> None:
+    """Each answer is that of some state between two calls."""
+    parts = [(X[30 * i : 30 * i + 30, : 15 + 5 * i], Y[30 * i : 30 * i + 30]) for i in range(10)]
+    asked = parts[0][0][:12]
+    states = []
+    model = clone(estimator)
+    for part in parts:
+        model.partial_fit(*part)
+        answer = model.predict_topk(_widened(asked, part[0].shape[1]), 6)
+        states.append((answer.labels.tolist(), answer.scores.tolist()))
+    taught, answers, problems = clone(estimator).partial_fit(*parts[0]), [], []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            try:
+                answer = taught.predict_topk(_widened(asked, taught.n_features_in_), 6)
+            except ValueError as error:
+                # It may have grown wider since it was looked at.
+                if "features" not in str(error):
+                    problems.append(error)
+            except Exception as error:
+                problems.append(error)
+            else:
+                answers.append((answer.labels.tolist(), answer.scores.tolist()))
+
+    askers = [threading.Thread(target=ask) for _ in range(8)]
+    for asker in askers:
+        asker.start()
+    for part in parts[1:]:
+        taught.partial_fit(*part)
+        time.sleep(0.002)
+    is_over.set()
+    for asker in askers:
+        asker.join()
+    assert not problems and answers
+    assert all(answer in states for answer in answers)
+
+
+def _widened(rows: Any, width: int) -> Any:
+    return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))

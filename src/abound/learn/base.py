@@ -23,6 +23,7 @@ from abound.learn.checkpoint import check_checkpoint
 from abound.learn.deciding import Deciding
 from abound.learn.decisions import Decisions
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
+from abound.learn.turns import turn_of
 from abound.rank.topk import Ranking, rank_topk, score_all, silent_rows
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
@@ -37,6 +38,9 @@ class TopK(NamedTuple):
 
 class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     """Base of all learners whose model is a `ClassIndex`.
+
+    Threads may ask a learner while one of them calls its ``partial_fit``: an answer is that of the learner before the
+    call or after it, never of something between, and waits for the call to end if need be.
 
     Attributes
     ----------
@@ -115,11 +119,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         scores : float32 array of the same shape
             Their scores, -inf beside None. Probabilities are 0 beside None.
         """
-        rows = self._rows(X)
+        learner = self._at_rest()
+        rows = learner._rows(X)
         check_number("k", k, 1, whole=True)
-        ranking = self._rank(rows, max(2, k) if probabilities else k, self._allowed(include, exclude))
-        scores = self._probabilities(ranking).astype(np.float32) if probabilities else ranking.scores
-        return TopK(self._labels_of(ranking.ids[:, :k]), scores[:, :k])
+        ranking = learner._rank(rows, max(2, k) if probabilities else k, learner._allowed(include, exclude))
+        scores = learner._probabilities(ranking).astype(np.float32) if probabilities else ranking.scores
+        return TopK(learner._labels_of(ranking.ids[:, :k]), scores[:, :k])
 
     def predict(self, X: Any, min_confidence: float | None = None) -> Any:
         """Return the best class of each row, or for multi-label data its best classes.
@@ -142,11 +147,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
             Of the kind that ``fit`` received. With ``min_confidence``, an array of labels and names of nodes; where
             nothing is sure enough, the root of a tree, or None.
         """
-        rows = self._rows(X)
+        learner = self._at_rest()
+        rows = learner._rows(X)
         if min_confidence is not None:
-            return self._predict_sure(rows, min_confidence, self._own_taxonomy())
-        indptr, ids = self._decide(self._rank(rows, self._decision_depth(), None))
-        return decode(indptr, ids, self.classes_, self._kind)
+            return learner._predict_sure(rows, min_confidence, learner._own_taxonomy())
+        indptr, ids = learner._decide(learner._rank(rows, learner._decision_depth(), None))
+        return decode(indptr, ids, learner.classes_, learner._kind)
 
     def decision_function(self, X: Any) -> Float32Array:
         """Return the scores of all classes: dense, as scikit-learn asks, so only where that fits.
@@ -161,11 +167,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         array of shape (n,) for two classes, else (n, n_classes)
             In a row that no feature votes for, the most frequent class has the next larger number.
         """
-        rows = self._rows(X)
-        n_classes = len(self._classes)
+        learner = self._at_rest()
+        rows = learner._rows(X)
+        n_classes = len(learner._classes)
         check_dense(rows.n_rows, n_classes, 4, "use predict_topk, which keeps the best classes only")
-        scores = self._score_and_fill(rows)
-        if n_classes == 2 and self._kind == "single":
+        scores = learner._score_and_fill(rows)
+        if n_classes == 2 and learner._kind == "single":
             difference: Float32Array = scores[:, 1] - scores[:, 0]
             return difference
         return scores
@@ -186,11 +193,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
             Heaviest |contribution| first; they add up to the score. Features are named by ``feature_names_in_`` where
             there is one, else by number; a bias comes after all of them.
         """
-        rows = self._rows(x)
+        learner = self._at_rest()
+        rows = learner._rows(x)
         if rows.n_rows != 1:
             raise ValueError(f"explain takes one row, got {rows.n_rows}")
-        parts = self._contributions(rows, self._class_id(label))
-        names = getattr(self, "feature_names_in_", None)
+        parts = learner._contributions(rows, learner._class_id(label))
+        names = getattr(learner, "feature_names_in_", None)
         named = parts
         if names is not None:
             named = [(names[feature] if feature < len(names) else "bias", value) for feature, value in parts]
@@ -207,6 +215,13 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         from abound.learn.model import Model
 
         Model(self).save(path)
+
+    def _at_rest(self) -> Self:
+        """What answers: of a learner that may be learning on in another thread, a copy that stays as it is."""
+        if not hasattr(self, "partial_fit") or not self.__sklearn_is_fitted__():
+            return self
+        with turn_of(self):
+            return self._frozen_copy()
 
     def _rows(self, X: Any) -> Rows:
         """The gate of every method but ``fit``."""

@@ -53,6 +53,10 @@ class Deciding(Reclassing):
     _labels_a_row: float
 
     @abstractmethod
+    def _at_rest(self) -> Self:
+        """What answers, whatever other threads teach this learner meanwhile."""
+
+    @abstractmethod
     def _rows(self, X: Any) -> Rows:
         """The rows of the input, checked."""
 
@@ -97,15 +101,16 @@ class Deciding(Reclassing):
         array of shape (n, n_classes)
             With one label a row, it adds up to 1, and `predict` gives the largest.
         """
-        rows = self._rows(X)
-        n_classes = len(self.class_counts_)
+        learner = self._at_rest()
+        rows = learner._rows(X)
+        n_classes = len(learner.class_counts_)
         check_dense(rows.n_rows, n_classes, 8, "use predict_topk with probabilities=True")
-        if self._calibration().by == "margin":
-            ranking = self._rank(rows, DEPTH, None)
-            return spread_to_one(ranking.ids, self._probabilities(ranking), n_classes)
-        scores = self._score_and_fill(rows)
+        if learner._calibration().by == "margin":
+            ranking = learner._rank(rows, DEPTH, None)
+            return spread_to_one(ranking.ids, learner._probabilities(ranking), n_classes)
+        scores = learner._score_and_fill(rows)
         every = np.broadcast_to(np.arange(n_classes, dtype=np.int32), scores.shape)
-        return np.clip(self._probabilities(Ranking(every, scores)), NEARLY_0, 1 - NEARLY_0)
+        return np.clip(learner._probabilities(Ranking(every, scores)), NEARLY_0, 1 - NEARLY_0)
 
     def to_probabilities(self, scores: npt.ArrayLike) -> Float64Array:
         """Turn scores into probabilities.

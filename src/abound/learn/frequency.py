@@ -10,6 +10,7 @@ import numpy.typing as npt
 from abound.index.class_index import ClassIndex
 from abound.labels import encode
 from abound.learn.base import RankingClassifier
+from abound.learn.turns import alone
 from abound.rank.topk import Ranking
 from abound.store import Section
 from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_labels, check_rows, check_sample_weight
@@ -48,6 +49,7 @@ class FrequencyClassifier(RankingClassifier):
         self.cut = cut
         self.n_jobs = n_jobs
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the classes.
 
@@ -73,6 +75,7 @@ class FrequencyClassifier(RankingClassifier):
         weights = check_sample_weight(sample_weight, rows.n_rows)
         return self._count(labels.indptr, labels.ids, weights)._learn_decisions(X, labels, weights)
 
+    @alone
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; new labels are taken in.
 
@@ -123,7 +126,8 @@ class FrequencyClassifier(RankingClassifier):
         self.frequencies_ = counts.astype(np.float64)
 
     def _count(self, indptr: Any, ids: Any, weights: Float32Array) -> Self:
-        self.frequencies_ += np.bincount(ids, np.repeat(weights, np.diff(indptr)), minlength=len(self.frequencies_))
+        more = np.bincount(ids, np.repeat(weights, np.diff(indptr)), minlength=len(self.frequencies_))
+        self.frequencies_ = self.frequencies_ + more
         return self
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:

@@ -25,6 +25,7 @@ from abound.learn.online_parts import warn_if_sorted
 from abound.learn.row_views import ignore_negative
 from abound.learn.row_views import split_negative as split_negative
 from abound.learn.row_views import take_rows as take_rows
+from abound.learn.turns import alone
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.memory import check_memory, require_memory
@@ -71,6 +72,7 @@ class OnlineClassifier(RankingClassifier):
     _watch: tuple[frozenset[int], Callable[[], None]] | None = None
     """Passes of `fit` after which a committee takes what was learned so far, and how it does."""
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch, in ``passes`` passes over the rows, each in a new random order.
 
@@ -146,6 +148,7 @@ class OnlineClassifier(RankingClassifier):
         twice = not self._is_part and (self.calibrate is not None or (self.cut is not None and labels.kind != "single"))
         require_memory(memory, online_needs(rows, self._model_needs(rows, labels, memory), memory, twice), ADVICE)
 
+    @alone
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
 
@@ -191,6 +194,7 @@ class OnlineClassifier(RankingClassifier):
         return self
 
     @property
+    @alone
     def index_(self) -> ClassIndex:
         """The index that ranks, made from what has been learned so far."""
         if self._state.index is None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.labels import array_of_labels
+from abound.learn.turns import alone
 from abound.validation import IdArray, IntArray
 
 
@@ -32,6 +33,7 @@ class Reclassing:
     def _class_id(self, label: Any) -> int:
         """Id of a label that must be known."""
 
+    @alone
     def drop_classes(self, labels: Iterable[Any]) -> Self:
         """Forget classes; the others keep their order, and the features their other votes.
 
@@ -53,6 +55,7 @@ class Reclassing:
         new_ids[kept] = np.arange(len(kept), dtype=np.int32)
         return self._renumber(new_ids, self.classes_[kept])
 
+    @alone
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Give classes other labels.
 
@@ -75,6 +78,7 @@ class Reclassing:
         self._classes = array_of_labels(renamed)
         return self
 
+    @alone
     def merge_classes(self, labels: Iterable[Any], into: Any) -> Self:
         """Make several classes one: what was learned for each counts for it.
 
