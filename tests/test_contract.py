@@ -11,19 +11,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import MultiLabelBinarizer, Normalizer
 
 import abound
 from abound.learn.base import RankingClassifier
 from abound.learn.committee import CommitteeClassifier
 from abound.learn.experts import ExpertsClassifier
+from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.index_learner import IndexLearner
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import LEARNERS
 from abound.learn.sequential import SequentialClassifier
+from abound.measure import micro_f1
 from estimators import ESTIMATORS
 from generate import make_rows
 
@@ -520,6 +522,32 @@ def test_a_dense_answer_that_would_not_fit_is_refused(estimator: Any, monkeypatc
     with pytest.raises(MemoryError, match="predict_topk"):
         model.decision_function(X)
     assert model.predict(X).shape == (300,)
+
+
+@every
+def test_score_is_accuracy_or_micro_f1(estimator: Any) -> None:
+    model = clone(estimator).fit(X, Y)
+    weights = np.arange(len(Y)) % 3
+    assert model.score(X, Y) == pytest.approx(np.mean(model.predict(X) == Y))
+    assert model.score(X, Y, weights) == pytest.approx(np.average(model.predict(X) == Y, weights=weights))
+    assert model.score(X[:2], ["unknown", "also unknown"]) == 0
+    model.fit(X, LISTS)
+    assert model.score(X, LISTS) == pytest.approx(micro_f1(LISTS, model.predict(X)))
+
+
+@pytest.mark.parametrize("kind", ["lists", "indicator"])
+def test_scikit_learn_searches_with_several_labels(kind: str) -> None:
+    """Scores were nan, so that the first setting won, whatever it was."""
+    y: Any = LISTS
+    if kind == "indicator":
+        y = MultiLabelBinarizer().fit_transform(LISTS)
+    grid = {"featurefocusclassifier__min_weight": [0.9, 0.01]}
+    pipeline = make_pipeline(Normalizer(), FeatureFocusClassifier())
+    search = GridSearchCV(pipeline, grid, cv=KFold(3)).fit(X, y)
+    bad, good = search.cv_results_["mean_test_score"]
+    assert 0 < bad < good < 1
+    assert search.best_params_["featurefocusclassifier__min_weight"] == 0.01
+    assert (cross_val_score(pipeline, X, y, cv=KFold(3)) > 0).all()
 
 
 @growing

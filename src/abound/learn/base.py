@@ -24,6 +24,8 @@ from abound.learn.deciding import Deciding
 from abound.learn.decisions import Decisions
 from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
 from abound.learn.turns import turn_of
+from abound.measure.decisions import weighted_f1
+from abound.measure.encoding import encode_predicted, encode_truth
 from abound.rank.topk import Ranking, rank_topk, score_all, silent_rows
 from abound.store import LazyLabels, Section
 from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
@@ -176,6 +178,27 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
             difference: Float32Array = scores[:, 1] - scores[:, 0]
             return difference
         return scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return how good `predict` is: micro-F1, which is the accuracy (R1) where a row has one label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        y : array, list of lists or indicator
+            Their labels; those that the model does not know count as missed.
+        sample_weight : array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        predicted = self.predict(X)
+        truth = encode_truth(y, self.classes_)
+        return weighted_f1(truth, encode_predicted(predicted, truth.classes), sample_weight)
 
     def explain(self, x: Any, label: Any) -> list[tuple[Any, float]]:
         """Tell which features of a row speak for a class, and how much.

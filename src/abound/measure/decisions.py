@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from abound.labels import Labels
 from abound.measure.places import FloatArray, IdArray, IntArray, places_of
+from abound.validation import check_sample_weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +91,16 @@ def count_classes(truth: Labels, predicted: Labels, n_classes: int) -> ClassCoun
         return np.bincount(np.where(ids < 0, highest + 1, ids), minlength=highest + 2).astype(np.int64)
 
     return ClassCounts(count(predicted.ids[found]), count(predicted.ids[predicted.ids >= 0]), count(truth.ids))
+
+
+def weighted_f1(truth: Labels, predicted: Labels, sample_weight: Any = None) -> float:
+    """Return micro-F1 with a weight for each row."""
+    _check_lengths(truth, predicted)
+    weights = check_sample_weight(sample_weight, len(truth)).astype(np.float64)
+    found = places_of(predicted.indptr, predicted.ids, truth.indptr, truth.ids) > 0
+    of_predicted = np.repeat(weights, np.diff(predicted.indptr))
+    total = of_predicted.sum() + np.repeat(weights, np.diff(truth.indptr)).sum()
+    return float(2 * of_predicted[found].sum() / total) if total > 0 else 0.0
 
 
 def row_is_right(truth: Labels, predicted: Labels) -> npt.NDArray[np.bool_]:
