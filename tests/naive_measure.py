@@ -152,3 +152,23 @@ class NaiveTree:
         return np.array(
             [self.distance(self.names[i], self.names[j]) for i, j in zip(a, b, strict=True)], dtype=np.int32
         )
+
+
+def reliability(probabilities, right, n_bins):
+    """Bins of equal mass, row by row; rows of which the same was said count with their mean."""
+    rows = sorted(range(len(right)), key=lambda i: probabilities[i])
+    share = {}
+    for said in set(probabilities):
+        of_it = [right[i] for i in rows if probabilities[i] == said]
+        share[said] = sum(of_it) / len(of_it)
+    n_bins, found = min(n_bins, len(rows)), []
+    for b in range(n_bins):
+        inside = rows[b * len(rows) // n_bins : (b + 1) * len(rows) // n_bins]
+        said = sum(probabilities[i] for i in inside) / len(inside)
+        found.append((said, sum(share[probabilities[i]] for i in inside) / len(inside), len(inside)))
+    return found
+
+
+def calibration_error(probabilities, right, n_bins):
+    found = reliability(probabilities, right, n_bins)
+    return sum(abs(said - share) * rows for said, share, rows in found) / len(right)
