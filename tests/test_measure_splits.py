@@ -61,3 +61,38 @@ def test_results_must_hold_the_same_measures():
         summarise([{"R1": 0.1}, {"R1": 0.1, "R5": 0.2}])
     with pytest.raises(ValueError, match="no results"):
         summarise([])
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", "d", None, ("a",)]), min_size=2, max_size=40),
+    st.floats(0.05, 0.9),
+    st.integers(0, 9),
+)
+def test_groups_stay_together(groups, share, seed):
+    together = {group for group in groups if group is not None}
+    if len(together) + groups.count(None) < 2:
+        with pytest.raises(ValueError, match="two groups are needed"):
+            next(repeated_splits(len(groups), 1, share, seed, groups=groups))
+        return
+    sizes = [groups.count(group) for group in together] + [1] * groups.count(None)
+    n_test = min(max(1, round(share * len(groups))), len(groups) - 1)
+    for train_rows, test_rows in repeated_splits(len(groups), 2, share, seed, groups=groups):
+        assert sorted([*train_rows, *test_rows]) == list(range(len(groups))) and len(train_rows)
+        for group in together:
+            assert (group in {groups[i] for i in train_rows}) != (group in {groups[i] for i in test_rows})
+        assert 1 <= len(test_rows) <= max(n_test, min(sizes))
+
+
+def test_groups_are_drawn_anew_and_alike_for_a_seed():
+    groups = np.repeat(np.arange(50), 4)
+    splits = [tuple(test.tolist()) for _, test in repeated_splits(200, 5, 0.1, 3, groups=groups)]
+    assert len(set(splits)) == 5 and all(len(rows) == 20 for rows in splits)
+    assert splits == [tuple(test.tolist()) for _, test in repeated_splits(200, 5, 0.1, 3, groups=groups)]
+
+
+def test_wrong_groups_are_told():
+    with pytest.raises(ValueError, match="groups has 3 entries, but there are 4 rows"):
+        next(repeated_splits(4, groups=["a", "b", "a"]))
+    halves = next(repeated_splits(3, 1, 0.3, groups=[float("nan"), float("nan"), float("nan")]))
+    assert len(halves[1]) == 1

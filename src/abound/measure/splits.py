@@ -32,7 +32,7 @@ class Summary(NamedTuple):
 
 
 def repeated_splits(
-    n_rows: int, n_splits: int = 10, test_fraction: float = 0.1, random_state: Any = 0
+    n_rows: int, n_splits: int = 10, test_fraction: float = 0.1, random_state: Any = 0, groups: Any = None
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Split rows at random, several times.
 
@@ -46,6 +46,10 @@ def repeated_splits(
         What part of the rows each split holds out.
     random_state : int, RandomState or None
         The same number gives the same splits, whatever is learned on them.
+    groups : sequence of length n_rows, optional
+        Of each row what it has in common with others, any hashable value: a patient, an author. Rows of a group stay
+        on one side, and the part that is held out is as large as whole groups allow, never larger than asked for if
+        any group fits. None is a row by itself.
 
     Returns
     -------
@@ -58,12 +62,50 @@ def repeated_splits(
     ...     print(len(train_rows), len(test_rows))
     8 2
     8 2
+    >>> list(repeated_splits(4, n_splits=1, test_fraction=0.5, groups=["ann", "bob", "ann", "bob"]))
+    [(array([1, 3]), array([0, 2]))]
     """
     check_number("n_rows", n_rows, 2, whole=True)
     check_number("n_splits", n_splits, 1, whole=True)
     check_number("test_fraction", test_fraction, 0, 1, above=True)
     n_test = min(max(1, round(n_rows * test_fraction)), n_rows - 1)
-    return _draw(n_rows, n_splits, n_test, make_generator(random_state))
+    generator = make_generator(random_state)
+    return (
+        _draw(n_rows, n_splits, n_test, generator)
+        if groups is None
+        else _draw_groups(number_groups(groups, n_rows), n_splits, n_test, generator)
+    )
+
+
+def number_groups(groups: Any, n_rows: int) -> IntArray:
+    """Number groups from 0, in the order in which they appear; each None, and each NaN, is a group of its own."""
+    numbers: dict[tuple[bool, Any], int] = {}
+    ids = [
+        numbers.setdefault((True, i) if group is None or group != group else (False, group), len(numbers))
+        for i, group in enumerate(groups)
+    ]
+    if len(ids) != n_rows:
+        raise ValueError(f"groups has {len(ids)} entries, but there are {n_rows} rows")
+    if len(numbers) < 2:
+        raise ValueError("groups: all rows are of one group, so there is nothing to split; two groups are needed")
+    return np.array(ids, dtype=np.int64)
+
+
+def _draw_groups(
+    ids: IntArray, n_splits: int, n_test: int, generator: np.random.Generator
+) -> Iterator[tuple[IntArray, IntArray]]:
+    sizes = np.bincount(ids)
+    for _ in range(n_splits):
+        held, left = np.zeros(len(sizes), dtype=bool), n_test
+        for group in generator.permutation(len(sizes)).tolist():
+            if sizes[group] <= left:
+                held[group], left = True, left - sizes[group]
+                if not left:
+                    break
+        if not held.any():
+            held[sizes.argmin()] = True
+        held_out = held[ids]
+        yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 def _draw(

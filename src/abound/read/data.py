@@ -31,6 +31,7 @@ def read_data(
     text_column: str = "text",
     label_column: str | None = None,
     delimiter: str = ",",
+    group_column: str | int | None = None,
 ) -> Documents | Vectors:
     r"""Read texts or vectors, whichever the source holds.
 
@@ -56,7 +57,7 @@ def read_data(
         Whether single rows may lack a label.
     zero_based, n_features
         For vectors, see `read_vectors`.
-    label_separator, text_column, label_column, delimiter
+    label_separator, text_column, label_column, delimiter, group_column
         For texts, see `read_documents`.
 
     Returns
@@ -79,12 +80,14 @@ def read_data(
         if short not in SPLITS:
             known = ", ".join(BUILTIN + known for known in SPLITS)
             raise ValueError(f"{name} is no built-in data set; there are {known}")
+        _check_groups(name, group_column)
         return load_icd10(SPLITS[short]).part(part)
     if name != "-" and Path(name).is_dir():
-        return load_dataset(name).part(part)
+        return load_dataset(name, group_column=group_column).part(part)
     if format == ROWS or (format is None and is_disk_rows(name)):
         if zero_based is not None or n_features is not None:
             raise ValueError(f"{name} holds rows on disk, which know zero_based and n_features themselves")
+        _check_groups(name, group_column)
         return open_rows(name)
     with Source(name) as opened:
         if format is None:
@@ -92,6 +95,7 @@ def read_data(
         else:
             check_choice("format", format, (*DOCUMENT_FORMATS, "vectors", ROWS))
         if format == "vectors":
+            _check_groups(name, group_column)
             return read_vectors(
                 opened,
                 zero_based=zero_based,
@@ -107,4 +111,10 @@ def read_data(
             text_column=text_column,
             label_column=label_column,
             delimiter=delimiter,
+            group_column=group_column,
         )
+
+
+def _check_groups(name: str, group_column: str | int | None) -> None:
+    if group_column is not None:
+        raise ValueError(f"group_column={group_column!r}: {name} has no columns to group by; TSV, CSV and JSONL have")

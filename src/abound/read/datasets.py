@@ -112,7 +112,9 @@ def load_icd10(split: str = "official", random_state: Any = 0) -> Dataset:
     return Dataset("icd10", train, None, test, taxonomy, titles)
 
 
-def load_dataset(folder: str | os.PathLike[str], *, variant: str = "") -> Dataset:
+def load_dataset(
+    folder: str | os.PathLike[str], *, variant: str = "", group_column: str | int | None = None
+) -> Dataset:
     """Read a folder with ``train``, ``valid`` and ``test`` files.
 
     Parameters
@@ -123,6 +125,8 @@ def load_dataset(folder: str | os.PathLike[str], *, variant: str = "") -> Datase
         ``label<TAB>title`` a line.
     variant : str
         Stands between the part's name and the suffix: ``"_std"`` reads ``train_std.svm``.
+    group_column : str or int, optional
+        See `abound.read.documents.read_documents`.
 
     Returns
     -------
@@ -141,9 +145,11 @@ def load_dataset(folder: str | os.PathLike[str], *, variant: str = "") -> Datase
         raise FormatError(str(place), None, "some parts are texts and some are vectors")
     rows: dict[str, Documents | Vectors]
     if formats == {True}:
+        if group_column is not None:
+            raise ValueError(f"group_column={group_column!r}: the vectors in {place} have no columns to group by")
         rows = dict(zip(found, read_vectors_alike(list(found.values())), strict=True))
     else:
-        rows = {part: read_documents(file) for part, file in found.items()}
+        rows = {part: read_documents(file, group_column=group_column) for part, file in found.items()}
     titles_file, hierarchy = place / "labels.txt", place / "hierarchy.txt"
     titles = read_titles(titles_file) if titles_file.exists() else {}
     taxonomy = Taxonomy.from_file(hierarchy, titles=titles) if hierarchy.exists() else None

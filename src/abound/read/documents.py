@@ -14,7 +14,7 @@ import numpy.typing as npt
 from abound.labels import IdArray, IntArray, Labels, encode
 from abound.read.compression import BLOCK_BYTES, Source
 from abound.read.errors import FormatError
-from abound.read.line_formats import DocumentPiece, LineOptions, pieces_of_blocks, pieces_of_buffer
+from abound.read.line_formats import FIRST_OF_GROUPS, DocumentPiece, LineOptions, pieces_of_blocks, pieces_of_buffer
 from abound.read.numbering import Numbering, as_objects
 from abound.read.record_formats import RecordOptions, pieces_of_records
 from abound.read.sniff import DOCUMENT_FORMATS, document_format
@@ -35,6 +35,8 @@ class Documents:
         The texts as UTF-8 bytes, as the vectoriser's kernels read them.
     labels : Labels
         The labels of the texts, as strings; no row has one if the file was read with ``labelled=False``.
+    groups : array of shape (n,), optional
+        Of each row what it has in common with others, so that splits keep them together; None for a row by itself.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Documents:
 
     text_bytes: TextBytes
     labels: Labels
+    groups: npt.NDArray[Any] | None = None
 
     @classmethod
     def of(cls, texts: Iterable[str], y: Any = None) -> Documents:
@@ -89,7 +92,8 @@ class Documents:
         Documents
             Those documents alone, with the same classes.
         """
-        return Documents(self.text_bytes.take(rows), self.labels.take(rows))
+        groups = None if self.groups is None else self.groups[rows]
+        return Documents(self.text_bytes.take(rows), self.labels.take(rows), groups)
 
 
 def read_documents(
@@ -102,6 +106,7 @@ def read_documents(
     text_column: str = "text",
     label_column: str | None = None,
     delimiter: str = ",",
+    group_column: str | int | None = None,
 ) -> Documents:
     r"""Read a text file, plain or compressed.
 
@@ -126,6 +131,10 @@ def read_documents(
         The labels' column or field; by default ``label``, else ``labels``.
     delimiter : str
         What stands between the fields of CSV.
+    group_column : str or int, optional
+        A column whose rows belong together (one patient, one author, one product), for splits that keep them together:
+        a column of CSV by its name or number, a field of JSONL, a column of TSV from 3 on; the text of TSV is then
+        column 2 alone. Where it is empty, a row stands for itself.
 
     Returns
     -------
@@ -150,7 +159,8 @@ def read_documents(
     """
     with path if isinstance(path, Source) else Source(path) as source:
         options = _options(
-            source, format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter
+            *(source, format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter),
+            group_column,
         )
         numbering = Numbering()
         if isinstance(options, RecordOptions):
@@ -171,6 +181,7 @@ def iter_documents(
     text_column: str = "text",
     label_column: str | None = None,
     delimiter: str = ",",
+    group_column: str | int | None = None,
 ) -> Iterator[Documents]:
     """Read a text file in chunks, so that memory does not grow with it.
 
@@ -180,7 +191,7 @@ def iter_documents(
         The file; ``-`` is standard input.
     chunk_rows : int
         Documents of a chunk; the last one may have fewer.
-    format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter
+    format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter, group_column
         See `read_documents`.
 
     Yields
@@ -192,7 +203,8 @@ def iter_documents(
     check_number("chunk_rows", chunk_rows, 1, whole=True)
     with path if isinstance(path, Source) else Source(path) as source:
         options = _options(
-            source, format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter
+            *(source, format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter),
+            group_column,
         )
         numbering = Numbering()
         if isinstance(options, RecordOptions):
@@ -222,6 +234,7 @@ def _options(
     text_column: str,
     label_column: str | None,
     delimiter: str,
+    group_column: str | int | None,
 ) -> LineOptions | RecordOptions:
     if format is None:
         format = document_format(source, labelled)
@@ -235,8 +248,23 @@ def _options(
             f"label_separator={label_separator!r}: it must be one ASCII character, no white space, or None"
         )
     if format in ("csv", "jsonl"):
-        return RecordOptions(format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter)
-    return LineOptions(format, labelled, allow_unlabelled, label_separator)
+        return RecordOptions(
+            *(format, labelled, allow_unlabelled, label_separator, text_column, label_column, delimiter, group_column)
+        )
+    return LineOptions(format, labelled, allow_unlabelled, label_separator, _tsv_column(format, group_column))
+
+
+def _tsv_column(format: str, group_column: str | int | None) -> int | None:
+    if group_column is None:
+        return None
+    if format != "tsv":
+        raise ValueError(f"group_column={group_column!r}: a file of the format {format!r} has no columns to group by")
+    if not isinstance(group_column, int) or isinstance(group_column, bool) or group_column < FIRST_OF_GROUPS:
+        raise ValueError(
+            f"group_column={group_column!r}: in TSV column 1 has the labels and column 2 the text; give the number of "
+            f"a column from {FIRST_OF_GROUPS} on"
+        )
+    return group_column
 
 
 def _assembled(source: Source, pieces: list[DocumentPiece], numbering: Numbering, *, in_order: bool) -> Documents:
@@ -247,15 +275,18 @@ def _assembled(source: Source, pieces: list[DocumentPiece], numbering: Numbering
     indptr: IntArray = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     ids: IdArray = np.concatenate([piece.label_ids for piece in pieces])
-    return Documents(texts, numbering.labels(indptr, ids, in_order=in_order))
+    groups = [piece.groups for piece in pieces if piece.groups is not None]
+    labels = numbering.labels(indptr, ids, in_order=in_order)
+    return Documents(texts, labels, np.concatenate(groups) if groups else None)
 
 
 def _cut(pieces: list[DocumentPiece], n_of_last: int) -> tuple[list[DocumentPiece], DocumentPiece]:
     """Divide the last piece: its first rows go with the pieces before it."""
-    texts, indptr, ids = pieces[-1]
+    texts, indptr, ids, groups = pieces[-1]
     middle = int(indptr[n_of_last])
-    head = DocumentPiece(texts.take(slice(None, n_of_last)), indptr[: n_of_last + 1], ids[:middle])
-    tail = DocumentPiece(texts.take(slice(n_of_last, None)), indptr[n_of_last:] - middle, ids[middle:])
+    before, after = (None, None) if groups is None else (groups[:n_of_last], groups[n_of_last:])
+    head = DocumentPiece(texts.take(slice(None, n_of_last)), indptr[: n_of_last + 1], ids[:middle], before)
+    tail = DocumentPiece(texts.take(slice(n_of_last, None)), indptr[n_of_last:] - middle, ids[middle:], after)
     return [*pieces[:-1], head], tail
 
 

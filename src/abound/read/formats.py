@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,14 @@ class Vectors:
         The labels of the rows, as strings.
     zero_based : bool
         Whether the file counts features from 0; pass it on when other files of the same data are read.
+    groups : array of shape (n,), optional
+        As those of `abound.read.documents.Documents`; no file has them.
     """
 
     X: Any
     labels: Labels
     zero_based: bool
+    groups: npt.NDArray[Any] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -59,7 +62,8 @@ class Vectors:
         Vectors
             Those rows alone, with the same classes.
         """
-        return Vectors(self.X[rows], self.labels.take(rows), self.zero_based)
+        groups = None if self.groups is None else self.groups[rows]
+        return Vectors(self.X[rows], self.labels.take(rows), self.zero_based, groups=groups)
 
 
 def read_vectors(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from abound.labels import IdArray, IntArray
 from abound.read import _line_kernels as kernels
 from abound.read.compression import Source
 from abound.read.errors import FormatError
-from abound.read.numbering import Failure, Numbering
+from abound.read.numbering import Failure, Numbering, as_objects
 from abound.read.textbytes import TextBytes
 
 LABEL_MARK = b"__label__"
@@ -27,6 +27,10 @@ MESSAGES = {
 }
 
 
+FIRST_OF_GROUPS = 3
+"""Columns of TSV before are the labels and the text."""
+
+
 class LineOptions(NamedTuple):
     """How lines are read: the format and what a row must have."""
 
@@ -34,14 +38,16 @@ class LineOptions(NamedTuple):
     is_labelled: bool
     may_lack_label: bool
     separator: str | None
+    group_column: int | None
 
 
 class DocumentPiece(NamedTuple):
-    """Some documents: texts, and labels as ids of a numbering."""
+    """Some documents: texts, labels as ids of a numbering, and the groups of the rows if they are asked for."""
 
     texts: TextBytes
     label_indptr: IntArray
     label_ids: IdArray
+    groups: npt.NDArray[Any] | None = None
 
 
 def pieces_of_blocks(source: Source, options: LineOptions, numbering: Numbering, size: int) -> Iterator[DocumentPiece]:
@@ -137,7 +143,32 @@ def _split(
     indptr, ids = numbering.rows(
         buffer, label_indptr[: n_rows + 1], label_begins[:n_labels], label_ends[:n_labels], failure
     )
-    return DocumentPiece(TextBytes(buffer, text_begins[:n_rows], text_ends[:n_rows]), indptr, ids)
+    texts, groups = TextBytes(buffer, text_begins[:n_rows], text_ends[:n_rows]), None
+    if options.group_column is not None:
+        texts, groups = _columns(texts, begin, stop, options, failure)
+    return DocumentPiece(texts, indptr, ids, groups)
+
+
+def _columns(
+    texts: TextBytes, begin: int, stop: int, options: LineOptions, failure: Failure
+) -> tuple[TextBytes, npt.NDArray[Any]]:
+    """End texts at their first tab, and take the groups from a later column: None where it is empty."""
+    assert options.group_column is not None
+    n_between = options.group_column - FIRST_OF_GROUPS
+    buffer, ends = texts.buffer, texts.ends
+    tabs = begin + np.flatnonzero(buffer[begin:stop] == kernels.TAB)
+    tabs = np.concatenate((tabs, np.full(n_between + 2, stop))).astype(np.int64)
+    first = np.searchsorted(tabs[: -n_between - 2], texts.begins)
+    lacking = np.flatnonzero(tabs[first + n_between] >= ends)
+    if options.is_labelled and len(lacking):
+        place = int(texts.begins[lacking[0]])
+        what = f"expected label<TAB>text<TAB>... with the group in column {options.group_column}"
+        raise failure(place, what, _line_at(buffer, place))
+    begins = np.minimum(tabs[first + n_between] + 1, ends)
+    numbering = Numbering()
+    ids = numbering.number(buffer, begins, np.minimum(tabs[first + n_between + 1], ends), failure)
+    names: list[Any] = [name.strip() or None for name in numbering.names]
+    return TextBytes(buffer, texts.begins, np.minimum(tabs[first], ends)), as_objects(names)[ids]
 
 
 def _line_at(buffer: npt.NDArray[np.uint8], begin: int) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 from abound.read.compression import Source
 from abound.read.errors import FormatError
 from abound.read.line_formats import DocumentPiece
-from abound.read.numbering import Numbering
+from abound.read.numbering import Numbering, as_objects
 from abound.read.textbytes import TextBytes
 
 PIECE_ROWS = 2**14
@@ -31,6 +31,7 @@ class RecordOptions(NamedTuple):
     text_column: str
     label_column: str | None
     delimiter: str
+    group_column: str | int | None
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -38,7 +39,7 @@ class RecordOptions(NamedTuple):
         return ("label", "labels") if self.label_column is None else (self.label_column,)
 
 
-Record = tuple[int, str, list[str]]
+Record = tuple[int, str, list[str], str | None]
 
 
 def pieces_of_records(
@@ -71,25 +72,26 @@ def pieces_of_records(
             raise FormatError(source.name, record[0], what, record[1])
         held.append(record)
         if len(held) == PIECE_ROWS:
-            yield _piece(source.name, held, numbering)
+            yield _piece(source.name, held, numbering, options)
             held = []
     if held:
-        yield _piece(source.name, held, numbering)
+        yield _piece(source.name, held, numbering, options)
 
 
-def _piece(name: str, records: list[Record], numbering: Numbering) -> DocumentPiece:
+def _piece(name: str, records: list[Record], numbering: Numbering, options: RecordOptions) -> DocumentPiece:
     indptr = np.zeros(len(records) + 1, np.int64)
-    np.cumsum([len(labels) for _, _, labels in records], out=indptr[1:])
-    for line, text, labels in records:
+    np.cumsum([len(labels) for _, _, labels, _ in records], out=indptr[1:])
+    for line, text, labels, _ in records:
         for string in (text, *labels):
             if not string.isascii():
                 _check_surrogates(name, line, string)
-    texts = TextBytes.from_strings([text for _, text, _ in records])
-    flat = TextBytes.from_strings([label for _, _, labels in records for label in labels])
+    texts = TextBytes.from_strings([text for _, text, _, _ in records])
+    flat = TextBytes.from_strings([label for _, _, labels, _ in records for label in labels])
     label_indptr, ids = numbering.rows(
         flat.buffer, indptr, flat.begins, flat.ends, lambda _, what, text: FormatError(name, None, what, text)
     )
-    return DocumentPiece(texts, label_indptr, ids)
+    groups = None if options.group_column is None else as_objects([group for _, _, _, group in records])
+    return DocumentPiece(texts, label_indptr, ids, groups)
 
 
 def _check_surrogates(name: str, line: int, string: str) -> None:
@@ -124,7 +126,14 @@ def _json_records(name: str, lines: Iterator[str], options: RecordOptions) -> It
             raise FormatError(name, number, what, line.rstrip("\n"))
         found = [record[column] for column in options.label_columns if record.get(column) is not None]
         labels = _json_labels(found[0], name, number) if found and options.is_labelled else []
-        yield number, text, labels
+        group = None if options.group_column is None else record.get(str(options.group_column))
+        yield number, text, labels, None if group is None else _json_group(group, name, number)
+
+
+def _json_group(value: Any, name: str, line: int) -> str | None:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise FormatError(name, line, "a group must be a string or a whole number", json.dumps(value))
+    return str(value).strip() or None
 
 
 def _json_labels(value: Any, name: str, line: int) -> list[str]:
@@ -146,12 +155,13 @@ def _csv_records(name: str, lines: Iterator[str], options: RecordOptions) -> Ite
         return
     text_at = _column(name, line, header, (options.text_column,), "text_column")
     label_at = _column(name, line, header, options.label_columns, "label_column") if options.is_labelled else None
+    group_at = None if options.group_column is None else _group_at(name, line, header, options.group_column)
     for line, cells in rows:
         if len(cells) != len(header):
             what = f"{len(cells)} fields, but the header has {len(header)}"
             raise FormatError(name, line, what, options.delimiter.join(cells))
         labels = [] if label_at is None else _split_labels(cells[label_at], options.separator, name, line)
-        yield line, cells[text_at], labels
+        yield line, cells[text_at], labels, None if group_at is None else cells[group_at].strip() or None
 
 
 def _csv_rows(name: str, reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -167,6 +177,13 @@ def _csv_rows(name: str, reader: Any) -> Iterator[tuple[int, list[str]]]:
             return
         if cells:
             yield line, cells
+
+
+def _group_at(name: str, line: int, header: list[str], column: str | int) -> int:
+    """The place of a column that is named, or numbered from 1."""
+    if isinstance(column, int) and str(column) not in header and 1 <= column <= len(header):
+        return column - 1
+    return _column(name, line, header, (str(column),), "group_column")
 
 
 def _column(name: str, line: int, header: list[str], wanted: tuple[str, ...], parameter: str) -> int:
