@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from abound import Model, TextVectorizer
 from abound.serve.appending import Appender
 from abound.serve.follower import Follower, snapshot_path
-from abound.serve.journal import Correction, Journal, JournalError, Proposal, journal_path
+from abound.serve.journal import Correction, Journal, JournalError, Proposal, StorageError, journal_path
+from abound.serve.served import ServedModel
 from abound.serve.student import count_known, own_copy
 from cli_data import run, run_json
 from serve_data import fingerprint, make_lessons, make_model, make_vector_model
@@ -41,6 +43,20 @@ def model(models: dict[str, Path], tmp_path: Path) -> Path:
 
 def open_new(model: Path) -> Journal:
     return Journal(journal_path(model), create=True)
+
+
+def remove_journal(model: Path) -> None:
+    for path in model.parent.glob(f"{model.name}.journal*"):
+        path.unlink()
+
+
+def break_journal(model: Path) -> None:
+    """Overwrite what is behind the first page."""
+    path = journal_path(model)
+    size = path.stat().st_size
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
 
 
 def learned(model: Path, journal: Journal, **more: bool) -> str:
@@ -252,6 +268,167 @@ def test_a_snapshot_that_does_not_fit_is_left_aside(models: dict[str, Path], mod
         shutil.copy(models["ff"], model)
         assert Follower(model, journal).applied == 0
         assert learned(model, journal) == learned(model, journal, use_snapshot=False)
+
+
+def test_a_snapshot_of_another_journal_is_left_aside(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(20))
+        follower = Follower(model, journal)
+        follower.catch_up()
+        assert follower.save_snapshot()
+    remove_journal(model)
+    assert Follower(model, None).applied == 0
+    assert f"{snapshot_path(model)} is left aside: the journal that it has learned from is not there" in caplog.text
+    caplog.clear()
+    with closing(open_new(model)) as journal:
+        follower = Follower(model, journal)
+        assert f"{snapshot_path(model)} is left aside: it has learned corrections that" in caplog.text
+        assert fingerprint(follower.freeze()) == fingerprint(Follower(model, None).freeze())
+        journal.append(proposals(3, seed=7))
+        assert (follower.catch_up(), follower.save_snapshot()) == (3, True)
+        caplog.clear()
+        assert Follower(model, journal).applied == 3
+    assert caplog.text == ""
+
+
+def test_a_journal_that_was_put_back_is_not_mistaken_for_the_newer_one(model: Path, tmp_path: Path) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(10))
+    shutil.copy(journal_path(model), tmp_path / "backup")
+    with closing(Journal(journal_path(model))) as journal:
+        journal.append(proposals(20, seed=1))
+        follower = Follower(model, journal)
+        follower.catch_up()
+        assert follower.save_snapshot()
+        follower.save(tmp_path / "anew")
+    remove_journal(model)
+    shutil.move(tmp_path / "backup", journal_path(model))
+    with closing(Journal(journal_path(model))) as journal:
+        assert Follower(model, journal).applied == 0
+        journal.append(proposals(25, seed=2))
+        assert Follower(model, journal).applied == 0
+        assert learned(model, journal) == learned(model, journal, use_snapshot=False)
+    shutil.move(tmp_path / "anew", model)
+    with (
+        closing(Journal(journal_path(model))) as journal,
+        pytest.raises(JournalError, match=r"up to entry '30' of .*old"),
+    ):
+        Follower(model, journal)
+
+
+def test_a_retrained_model_says_that_its_journal_is_another(
+    model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(5))
+    run("journal", model, "retrain", "--output", tmp_path / "anew")
+    remove_journal(model)
+    shutil.move(tmp_path / "anew", model)
+    served = ServedModel("model", model, accepts=False)
+    assert f"{model} has learned up to entry '5' of a journal that is not beside it" in caplog.text
+    served.close()
+    caplog.clear()
+    served = ServedModel("model", model, accepts=True)
+    assert f"{model} has learned up to entry '5' of another journal than" in caplog.text
+    assert served.append(Correction(("tea",), "leaf"), None).result() == 1
+    served.close()
+
+
+def test_a_damaged_journal_is_named(model: Path) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(300))
+    break_journal(model)
+    for words in (["journal", model], ["journal", model, "undo", 3], ["journal", model, "retrain", "-o", "x"]):
+        said = run(*words, code=1).stderr
+        assert str(journal_path(model)) in said and ".recover" in said and "damaged" in said
+    with pytest.raises(StorageError, match="damaged"):
+        ServedModel("model", model, accepts=True)
+
+
+def test_an_entry_that_is_damaged_is_named(model: Path) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(3))
+    for content in ("{", "[]", "{}", '{"labels": 3}', '{"labels": [1], "features": [[0]]}'):
+        with closing(sqlite3.connect(journal_path(model))) as connection:
+            connection.execute("UPDATE entries SET content = ? WHERE id = 2", (content,))
+            connection.commit()
+        with closing(Journal(journal_path(model))) as journal, pytest.raises(StorageError, match="entry 2 is damaged"):
+            Follower(model, journal).catch_up()
+
+
+def test_other_databases_are_refused(model: Path) -> None:
+    with closing(sqlite3.connect(journal_path(model))) as connection:
+        connection.execute("CREATE TABLE entries (a)")
+        connection.commit()
+    with pytest.raises(StorageError, match="this is no journal"):
+        Journal(journal_path(model))
+
+
+def test_a_full_disk_takes_nothing_and_says_so_once(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    served = ServedModel("model", model, accepts=True)
+    journal = served._journal
+    assert journal is not None and served.append(Correction(("tea",), "leaf"), "a").result() == 1
+    n_pages = journal._read("PRAGMA page_count")[0][0]
+    journal._read(f"PRAGMA max_page_count = {n_pages}")
+    for i in range(5):
+        with pytest.raises(StorageError, match="full"):
+            served.append(Correction(("tea",), "leaf " * 5000), f"large {i}").result()
+    assert caplog.text.count("corrections are refused") == 1 and "Traceback" not in caplog.text
+    journal._read("PRAGMA max_page_count = 1000000")
+    assert served.append(Correction(("tea",), "leaf " * 5000), "large 0").result() == 2
+    assert [entry.request for entry in journal.entries()] == ["a", "large 0"]
+    served.close()
+
+
+def test_a_journal_that_is_gone_takes_nothing(model: Path) -> None:
+    with closing(open_new(model)) as journal:
+        journal.append(proposals(1))
+        remove_journal(model)
+        with pytest.raises(StorageError, match="not the journal that was opened"):
+            journal.append(proposals(1))
+        with closing(open_new(model)), pytest.raises(StorageError, match="not the journal that was opened"):
+            journal.undo(1, "v")
+
+
+def test_corrections_that_are_given_up_do_not_stop_the_others(model: Path) -> None:
+    served = ServedModel("model", model, accepts=True)
+    appender, journal = served._appender, served._journal
+    assert appender is not None and journal is not None
+    with journal._lock:
+        futures = [served.append(proposal.correction, None) for proposal in proposals(6)]
+        given_up = [future.cancel() for future in futures[1:]]
+    assert any(given_up) and futures[0].result() == 1
+    waits = [served.when_learned(2) for _ in range(3)]
+    assert not waits[0].cancel()
+    entry = served.append(Correction(("tea",), "leaf"), None).result(timeout=60)
+    assert entry == journal.last()
+    served.when_learned(entry).result(timeout=60)
+    for future in waits:
+        future.result(timeout=60)
+    served.close()
+
+
+def test_a_snapshot_that_cannot_be_written_stops_nothing(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    snapshot_path(model).mkdir()
+    served = ServedModel("model", model, accepts=True)
+    entry = served.append(Correction(("beer",), "green leaf"), None).result()
+    served.when_learned(entry).result(timeout=60)
+    served.close()
+    assert "no snapshot was written" in caplog.text and "Traceback" not in caplog.text
+    snapshot_path(model).rmdir()
+    served = ServedModel("model", model, accepts=True)
+    assert served.version.model.predict(["green leaf"]).tolist() == ["beer"]
+    served.close()
+
+
+def test_counting_looks_at_what_is_new_only(model: Path) -> None:
+    with closing(open_new(model)) as journal, closing(Journal(journal_path(model))) as other:
+        for n in (3, 0, 2):
+            journal.append(proposals(n))
+            assert journal.count() == other.count() == journal.last()
+        other.undo(2, "v")
+        assert journal.count() == other.count() == 4
 
 
 def test_a_model_that_cannot_learn_leaves_the_journal_alone(model: Path) -> None:

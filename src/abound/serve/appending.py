@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
 
-from abound.serve.journal import Journal, JournalError, Proposal
+from abound.serve.journal import Journal, JournalError, Proposal, StorageError
 
 MOST = 256
 """Corrections in one transaction."""
+
+log = logging.getLogger("abound.serve")
 
 
 class Appender:
@@ -34,6 +37,7 @@ class Appender:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._waiting: SimpleQueue[tuple[Proposal, Future[int]] | None] = SimpleQueue()
+        self._fault = ""
         self._thread = Thread(target=self._run, name="abound-journal", daemon=True)
         self._thread.start()
 
@@ -48,7 +52,8 @@ class Appender:
         Returns
         -------
         Future
-            Its entry, once it is on the disk; a `JournalError` if its request was used for something else.
+            Its entry, once it is on the disk; a `JournalError` if its request was used for something else, a
+            `StorageError` if the disk does not take it.
         """
         future: Future[int] = Future()
         self._waiting.put((proposal, future))
@@ -69,12 +74,18 @@ class Appender:
             self._write([waiting for waiting in taken if waiting is not None])
 
     def _write(self, waiting: list[tuple[Proposal, Future[int]]]) -> None:
+        # What nobody waits for any more was not acknowledged, and is not written.
+        waiting = [(proposal, future) for proposal, future in waiting if future.set_running_or_notify_cancel()]
         try:
             ids = self._journal.append([proposal for proposal, _ in waiting]) if waiting else []
         except Exception as error:
+            if isinstance(error, StorageError) and str(error) != self._fault:
+                self._fault = str(error)
+                log.error("corrections are refused: %s", error)
             for _, future in waiting:
                 future.set_exception(error)
             return
+        self._fault = ""
         for entry, (proposal, future) in zip(ids, waiting, strict=True):
             if entry > 0:
                 future.set_result(entry)

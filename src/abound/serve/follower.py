@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from abound.learn.model import Model
-from abound.serve.journal import Entry, Journal
+from abound.serve.journal import Entry, Journal, JournalError
 from abound.serve.student import Outcome, Student, can_learn, one_thread, own_copy
 from abound.store import ModelFileError
 
-JOURNAL, MARK, BASE = "journal", "journal_mark", "journal_base"
-"""Entries of a model file's header: the journal it has learned from, up to which entry, and what it began from."""
+JOURNAL, MARK, ENTRY, BASE = "journal", "journal_mark", "journal_entry", "journal_base"
+"""Entries of a model file's header: the journal it has learned from, up to which entry, the fingerprint of that entry,
+and what it began from."""
+
+NUMBER = re.compile("[0-9]{1,18}")
 
 MAX_HEADER = 100 * 2**20
 
@@ -120,18 +124,14 @@ class Follower:
     def __init__(self, path: Path, journal: Journal | None, *, use_snapshot: bool = True) -> None:
         self.path = path
         self.journal = journal
-        self._use_snapshot = use_snapshot
-        self.reload()
-
-    def reload(self) -> None:
-        """Begin again from the file, or from the snapshot if it is good."""
         before = None
         while before != (signature := Signature.of(self.path)):
             before, model, version = signature, one_thread(Model.load(self.path)), file_version(self.path)
         self.signature, self.base, self._file = signature, version, model
-        self.base_mark = self._mark(model)
+        self.base_mark = self._checked_mark(model)
         self._begin_again()
-        self._restore_snapshot()
+        if use_snapshot:
+            self._restore_snapshot()
 
     def is_replaced(self) -> bool:
         """Tell whether another file has taken the model file's place; one that is missing has not."""
@@ -206,8 +206,7 @@ class Follower:
         """
         if self.journal is None or self._student is None or self._snapshot_mark() >= self.applied:
             return False
-        marks = {JOURNAL: self.journal.name, MARK: str(self.applied), BASE: self.base}
-        self._student.save(snapshot_path(self.path), marks)
+        self._student.save(snapshot_path(self.path), {**self._marks(self.journal), BASE: self.base})
         return True
 
     def save(self, path: Path) -> None:
@@ -222,7 +221,7 @@ class Follower:
             self._model.save(path)
             return
         self._student.model.extra.pop(BASE, None)
-        self._student.save(path, {JOURNAL: self.journal.name, MARK: str(self.applied)})
+        self._student.save(path, self._marks(self.journal))
 
     def _learn(self, entry: Entry) -> Outcome:
         assert entry.correction is not None
@@ -252,7 +251,10 @@ class Follower:
     def _restore_snapshot(self) -> None:
         """Go on from the snapshot if it belongs to this file and journal and holds nothing that was taken back."""
         snapshot = snapshot_path(self.path)
-        if self.journal is None or not self._use_snapshot or not snapshot.exists():
+        if not snapshot.exists():
+            return
+        if self.journal is None:
+            log.warning("%s is left aside: the journal that it has learned from is not there, or empty", snapshot)
             return
         try:
             model = one_thread(Model.load(snapshot))
@@ -260,9 +262,17 @@ class Follower:
             log.warning("the snapshot is left aside: %s", error)
             return
         mark = self._mark(model)
-        fits = model.extra.get(BASE) == self.base and self.base_mark <= mark <= self.journal.last()
+        if mark is None:
+            log.warning(
+                "%s is left aside: it has learned corrections that %s does not have. Put the journal back that was "
+                "there, or they are lost with the next snapshot",
+                snapshot,
+                self.journal.path,
+            )
+        if mark is None or mark < self.base_mark or model.extra.get(BASE) != self.base:
+            return
         later = (target for target, undo in self.journal.undone().items() if undo > mark)
-        if fits and not any(self.base_mark < target <= mark for target in later):
+        if not any(self.base_mark < target <= mark for target in later):
             self._model, self.applied = model, mark
 
     def _snapshot_mark(self) -> int:
@@ -270,10 +280,38 @@ class Follower:
             model = Model.load(snapshot_path(self.path))
         except (ModelFileError, OSError, ValueError):
             return -1
-        return self._mark(model) if model.extra.get(BASE) == self.base else -1
+        mark = self._mark(model)
+        return mark if mark is not None and model.extra.get(BASE) == self.base else -1
 
-    def _mark(self, model: Model) -> int:
-        """The last entry of this journal that a model file has learned."""
-        mark = model.extra.get(MARK, "")
-        is_ours = self.journal is not None and model.extra.get(JOURNAL) == self.journal.name
-        return int(mark) if is_ours and mark.isdecimal() else 0
+    def _marks(self, journal: Journal) -> dict[str, str]:
+        """What a file that is written now says about what it has learned."""
+        return {JOURNAL: journal.name, MARK: str(self.applied), ENTRY: journal.fingerprint(self.applied)}
+
+    def _mark(self, model: Model) -> int | None:
+        """The last entry that a model file has learned; None if it is not one of this journal."""
+        extra, mark = model.extra, model.extra.get(MARK, "")
+        if self.journal is None or extra.get(JOURNAL) != self.journal.name or not NUMBER.fullmatch(mark):
+            return None
+        return int(mark) if extra.get(ENTRY) == self.journal.fingerprint(int(mark)) else None
+
+    def _checked_mark(self, model: Model) -> int:
+        """The last entry that is part of the model file itself; says so, or refuses, if this journal lacks it."""
+        if JOURNAL not in model.extra:
+            return 0
+        mark, learned = self._mark(model), f"{self.path} has learned up to entry {model.extra.get(MARK)!r:.20} of"
+        if mark is not None:
+            return mark
+        if self.journal is None:
+            log.warning("%s a journal that is not beside it: none of this can be listed or taken back", learned)
+        elif model.extra[JOURNAL] != self.journal.name:
+            log.warning(
+                "%s another journal than %s, which begins anew: nothing before can be taken back",
+                learned,
+                self.journal.path,
+            )
+        else:
+            raise JournalError(
+                f"{learned} {self.journal.path}, which does not have this entry: it is an older copy, and what it gets "
+                "would never be learned. Put the newer one back, or remove it to begin anew"
+            )
+        return 0

@@ -7,11 +7,13 @@ its file and of the journal, and every process that follows the journal arrives 
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,8 +39,20 @@ CREATE TABLE IF NOT EXISTS entries (
 """
 
 
+REMEDY = (
+    "Stop the server, keep a copy, and put a backup in its place, or what `sqlite3 {path} .recover` can save; without "
+    "the files {path}* the corrections begin anew"
+)
+
+DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 class JournalError(ValueError):
     """The journal cannot do what was asked."""
+
+
+class StorageError(JournalError):
+    """The journal cannot be read or written: a full disk, a damaged file, a file that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +189,19 @@ class Journal:
             raise JournalError(f"{path}: there is no journal; a server that was started with a token makes one")
         self.path = path
         self._lock = RLock()
-        try:
+        self._counted = (0, 0)
+        self._place: tuple[int, int] | None = None
+        with self._told():
             self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self.name = self._prepare()
-        except sqlite3.DatabaseError as error:
-            raise JournalError(f"{path}: this is no journal, or it cannot be opened ({error})") from None
+        try:
+            with self._told():
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=FULL")
+                self.name = self._prepare()
+            self._place = self._look()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def close(self) -> None:
         """Let go of the file."""
@@ -249,12 +269,7 @@ class Journal:
             The next ones, in order.
         """
         query = "SELECT id, at, version, request, content, undoes FROM entries WHERE id > ? ORDER BY id LIMIT ?"
-        with self._lock:
-            rows = self._connection.execute(query, (last, limit)).fetchall()
-        return [
-            Entry(number, at, version, request, None if content is None else Correction.from_json(content), undoes)
-            for number, at, version, request, content, undoes in rows
-        ]
+        return [self._entry(*row) for row in self._read(query, last, limit)]
 
     def entries(self) -> Iterator[Entry]:
         """Read all, in order.
@@ -282,20 +297,37 @@ class Journal:
         dict of int to int
             The entry that takes back, by the one that is taken back.
         """
-        with self._lock:
-            rows = self._connection.execute("SELECT undoes, id FROM entries WHERE undoes > ?", (last,)).fetchall()
-        return dict(rows)
+        return dict(self._read("SELECT undoes, id FROM entries WHERE undoes > ?", last))
 
     def last(self) -> int:
         """Return the last entry, 0 if there is none."""
-        with self._lock:
-            return int(self._connection.execute("SELECT COALESCE(MAX(id), 0) FROM entries").fetchone()[0])
+        return int(self._read("SELECT COALESCE(MAX(id), 0) FROM entries")[0][0])
+
+    def fingerprint(self, entry: int) -> str:
+        """Digest an entry: a journal that was put back from an older copy has another one of the same number.
+
+        Parameters
+        ----------
+        entry : int
+            The entry.
+
+        Returns
+        -------
+        str
+            Sixteen hexadecimal digits; nothing if there is no such entry.
+        """
+        rows = self._read("SELECT at, version, request, content, undoes FROM entries WHERE id = ?", entry)
+        return hashlib.blake2b(json.dumps(rows[0]).encode(), digest_size=8).hexdigest() if rows else ""
 
     def count(self) -> int:
         """Count the corrections that were not taken back."""
-        query = "SELECT COUNT(content) - COUNT(undoes) FROM entries"
         with self._lock:
-            return int(self._connection.execute(query).fetchone()[0])
+            # Nothing is ever changed, so only what is new has to be counted: anybody may ask, as often as he likes.
+            last, n = self._counted
+            query = "SELECT COALESCE(MAX(id), ?), COUNT(content) - COUNT(undoes) FROM entries WHERE id > ?"
+            last, more = self._read(query, last, last)[0]
+            self._counted = (last, n + more)
+            return n + int(more)
 
     def _append_one(self, connection: sqlite3.Connection, proposal: Proposal, at: str) -> int:
         content = proposal.correction.to_json()
@@ -311,28 +343,67 @@ class Journal:
         return int(cursor.lastrowid or 0)
 
     def _prepare(self) -> str:
-        with self._writing() as connection:
-            for statement in TABLES.split(";\n"):
-                connection.execute(statement)
-            connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
-            connection.execute("INSERT OR IGNORE INTO about VALUES ('journal', ?)", (uuid.uuid4().hex,))
-            about = dict(connection.execute("SELECT name, value FROM about").fetchall())
-        if about["format"] != FORMAT:
-            raise JournalError(f"{self.path} was written by another version of abound (format {about['format']})")
+        if self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0:
+            with self._writing() as connection:
+                for statement in TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
+                connection.execute("INSERT OR IGNORE INTO about VALUES ('journal', ?)", (uuid.uuid4().hex,))
+        about = dict(self._connection.execute("SELECT name, value FROM about").fetchall())
+        if about.get("format") != FORMAT or "journal" not in about:
+            found = about.get("format", "none")
+            raise JournalError(f"{self.path} was written by another version of abound (format {found})")
         return str(about["journal"])
+
+    def _read(self, query: str, *values: Any) -> list[Any]:
+        with self._lock, self._told():
+            return self._connection.execute(query, values).fetchall()
+
+    def _entry(
+        self, number: int, at: str, version: str, request: str | None, content: str | None, undoes: int | None
+    ) -> Entry:
+        try:
+            correction = None if content is None else Correction.from_json(content)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            problem = f"{self.path}: entry {number} is damaged ({type(error).__name__})"
+            raise StorageError(f"{problem}. {REMEDY.format(path=self.path)}") from None
+        return Entry(number, at, version, request, correction, undoes)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block or nothing."""
-        with self._lock:
+        with self._lock, self._told():
+            if self._place is not None and self._place != self._look():
+                raise StorageError(f"{self.path} is not the journal that was opened; start the server anew")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
                 raise
+
+    def _look(self) -> tuple[int, int] | None:
+        """What tells the file from one that takes its place; None if there is none."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what the database says in words that name the file and what to do."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+                problem = f"{self.path}: this is no journal, or it is damaged ({error})"
+                raise StorageError(f"{problem}. {REMEDY.format(path=self.path)}") from None
+            problem = f"{self.path} cannot be read or written ({error})"
+            raise StorageError(f"{problem}. Look at the disk, its space, and who may write there") from None
 
 
 def journal_path(model: Path) -> Path:

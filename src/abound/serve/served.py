@@ -17,7 +17,7 @@ from typing import Any
 
 from abound.serve.appending import Appender
 from abound.serve.follower import Follower, Learned, Signature
-from abound.serve.journal import Correction, Journal, Proposal, is_journal_empty, journal_path
+from abound.serve.journal import Correction, Journal, Proposal, StorageError, is_journal_empty, journal_path
 from abound.serve.student import warm_up
 from abound.serve.turns import TURN
 from abound.serve.version import Version
@@ -74,25 +74,29 @@ class ServedModel:
         self._wake, self._stop = Event(), Event()
         self._lock = Lock()
         self._waiting: list[tuple[int, Future[None]]] = []
-        self._coming: set[str] = set()
+        self._coming: dict[str, int] = {}
         self._published = self._looked = self._saved = time.monotonic()
         self._cost = 0.0
-        self._bad: Signature | None = None
+        self._fault = ""
+        self._bad: tuple[Signature | None, Signature | None] | None = None
         self._journal = self._open_journal(create=accepts)
         self._follower = Follower(path, self._journal)
-        self.accepts = accepts and self._follower.can_learn
-        if self.accepts:
+        if accepts and self._follower.can_learn:
             warm_up(self._follower.freeze())
         self._unsaved = self._follower.catch_up()
         if self._unsaved >= SNAPSHOT_ENTRIES:
             # A server that is killed again and again would replay more and more.
-            self._follower.save_snapshot()
-            self._unsaved = 0
+            self._save_snapshot()
         self._remember_last()
-        self._publish()
-        self._appender = Appender(self._journal) if self.accepts and self._journal is not None else None
+        self._show(self._make_version(self._follower))
+        self._appender = Appender(self._journal) if accepts and self._journal is not None else None
         self._thread = Thread(target=self._run, name=f"abound-learn-{name}", daemon=True)
         self._thread.start()
+
+    @property
+    def accepts(self) -> bool:
+        """Whether corrections are taken: there is a token, and the model that is in use can learn."""
+        return self._appender is not None and self._follower.can_learn
 
     def close(self) -> None:
         """Write what still waits, then a snapshot, and end the threads."""
@@ -124,16 +128,19 @@ class ServedModel:
         future.add_done_callback(lambda _: self._wake.set())
         return future
 
-    def announce(self, labels: Iterable[str]) -> None:
-        """Take note of classes that are on their way.
+    def announce(self, labels: Iterable[str], entry: int) -> None:
+        """Take note of classes that are on their way: they may be named before they are learned.
 
         Parameters
         ----------
         labels : iterable of str
             Their labels.
+        entry : int
+            The entry that names them.
         """
         with self._lock:
-            self._coming.update(labels)
+            if entry > self.version.mark:
+                self._coming.update(dict.fromkeys(labels, entry))
 
     def knows(self, label: str) -> bool:
         """Tell whether a class is known or on its way.
@@ -164,6 +171,8 @@ class ServedModel:
             Done once a version that has learned it ranks.
         """
         future: Future[None] = Future()
+        # Who gives up waiting does not take it away from the thread that sets it.
+        future.set_running_or_notify_cancel()
         with self._lock:
             if self.version.mark >= entry:
                 future.set_result(None)
@@ -209,10 +218,14 @@ class ServedModel:
             try:
                 while self._turn() and not self._stop.is_set():
                     pass
-            except Exception:
-                log.exception("%s: learning goes on after an error", self.name)
-        self._publish()
-        self._follower.save_snapshot()
+                self._fault = ""
+            except Exception as error:
+                self._say("learning goes on after an error", error)
+        try:
+            self._show(self._make_version(self._follower))
+        except Exception as error:
+            self._say("the last corrections were learned, but not shown", error)
+        self._save_snapshot()
 
     def _turn(self) -> bool:
         """Do what there is to do; tell whether there may be more."""
@@ -224,11 +237,10 @@ class ServedModel:
         self._note(learned)
         is_new = self._follower.version != self.version.name
         if is_new and time.monotonic() - self._published >= max(PUBLISH, 3 * self._cost):
-            self._publish()
+            self._show(self._make_version(self._follower))
         waited = time.monotonic() - self._saved
         if self._unsaved and (waited >= SNAPSHOT_SECONDS or self._unsaved >= SNAPSHOT_ENTRIES):
-            self._follower.save_snapshot()
-            self._saved, self._unsaved = time.monotonic(), 0
+            self._save_snapshot()
         if learned:
             return True
         if self._follower.version != self.version.name:
@@ -237,38 +249,68 @@ class ServedModel:
         return False
 
     def _look(self) -> None:
-        """Take up another model file, or a journal that was not there before."""
+        """Take up another model file, or a journal that was not there before; if that fails, all stays as it is."""
         self._looked = time.monotonic()
-        found = Signature.of(self.path) if self.path.exists() else None
-        if self._journal is None and not is_journal_empty(journal_path(self.path)):
-            self._journal = self._follower.journal = self._open_journal(create=False)
-        elif not self._follower.is_replaced() or found == self._bad:
+        found = _signature(self.path), None if self._journal else _signature(journal_path(self.path))
+        if found == self._bad:
             return
+        is_new = self._journal is None and not is_journal_empty(journal_path(self.path))
+        if not is_new and not self._follower.is_replaced():
+            return
+        journal = self._journal
         try:
-            self._follower.reload()
-            self._follower.catch_up()
-            self._publish()
-            log.info("%s: version %s is in use", self.name, self.version.name)
+            journal = journal or self._open_journal(create=False)
+            follower = Follower(self.path, journal)
+            follower.catch_up()
+            version = self._make_version(follower)
         except Exception as error:
             self._bad = found
             log.error("%s: the new file is not taken up: %s", self.name, error)
+            if journal is not None and journal is not self._journal:
+                journal.close()
+            return
+        self._journal, self._follower = journal, follower
+        self._show(version)
+        log.info("%s: version %s is in use", self.name, version.name)
 
-    def _publish(self) -> None:
+    def _make_version(self, follower: Follower) -> Version:
         begin = time.monotonic()
         before = getattr(self, "version", None)
-        if before is not None and not before.name.startswith(self._follower.base):
+        if before is not None and not before.name.startswith(follower.base):
             before = None
-        version = Version(self._follower.version, self._follower.applied, self._follower.freeze(), before)
+        version = Version(follower.version, follower.applied, follower.freeze(), before)
         version.warm_up()
+        self._cost = time.monotonic() - begin
+        return version
+
+    def _show(self, version: Version) -> None:
+        """Let a version rank, and tell who waits for what it has learned."""
         self._published = time.monotonic()
-        self._cost = self._published - begin
         with self._lock:
             self.version = version
-            self._coming = {label for label in self._coming if label not in version.class_ids}
+            self._coming = {label: entry for label, entry in self._coming.items() if entry > version.mark}
             done = [future for entry, future in self._waiting if entry <= version.mark]
             self._waiting = [(entry, future) for entry, future in self._waiting if entry > version.mark]
         for future in done:
             future.set_result(None)
+
+    def _save_snapshot(self) -> None:
+        """Write a snapshot; without one nothing is lost, but the next start takes longer."""
+        self._saved, n_unsaved, self._unsaved = time.monotonic(), self._unsaved, 0
+        try:
+            self._follower.save_snapshot()
+        except Exception as error:
+            # Not at every turn: it is tried again after a while.
+            self._unsaved = min(n_unsaved, 1)
+            self._say("no snapshot was written; the next start replays the journal from the last one", error)
+
+    def _say(self, what: str, error: Exception) -> None:
+        """Log a fault, but not again at every turn."""
+        if repr(error) == self._fault:
+            return
+        self._fault = repr(error)
+        is_foreseen = isinstance(error, StorageError | OSError)
+        log.error("%s: %s: %s", self.name, what, error, exc_info=None if is_foreseen else error)
 
     def _note(self, learned: list[Learned]) -> None:
         self._unsaved += len(learned)
@@ -282,6 +324,13 @@ class ServedModel:
             for entry in self._journal.after(max(0, self._journal.last() - RECENT), RECENT):
                 if entry.correction is not None and entry.id not in undone:
                     self._recent.append(_shown(entry) | {"was_right": None, "tries": None})
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        return Signature.of(path)
+    except OSError:
+        return None
 
 
 def _shown(entry: Any) -> dict[str, Any]:

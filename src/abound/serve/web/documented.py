@@ -29,6 +29,7 @@ DETAILS = {
     415: "The body is not JSON.",
     422: "The request is not valid; `errors` says where.",
     503: "There was no answer in time.",
+    507: "The correction cannot be written to the disk, and is not learned.",
 }
 
 _bodies: dict[str, type[BaseModel]] = {}

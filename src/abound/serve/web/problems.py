@@ -32,6 +32,7 @@ KINDS = {
     422: "not-valid",
     500: "fault",
     503: "too-late",
+    507: "not-stored",
 }
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from abound.serve.inputs import label_like
-from abound.serve.journal import Correction, JournalError
+from abound.serve.journal import Correction, JournalError, StorageError
 from abound.serve.served import ServedModel
 from abound.serve.version import InputError
 from abound.serve.web.desk import Desk
@@ -122,7 +122,9 @@ def make_v1(desk: Desk) -> APIRouter:
 
     @router.post(
         "/models/{m}/learn",
-        **documented(LearnAnswer, 401, 403, 404, 409, body=LearnRequest, security=BEARER, summary="Correct the model"),
+        **documented(
+            LearnAnswer, 401, 403, 404, 409, 507, body=LearnRequest, security=BEARER, summary="Correct the model"
+        ),
     )
     async def learn(request: Request, m: ModelName) -> Response:
         desk.check_token(request)
@@ -134,8 +136,13 @@ def make_v1(desk: Desk) -> APIRouter:
         correction = checked_correction(served, asked)
         try:
             entry = await asyncio.wrap_future(served.append(correction, asked.id))
+        except StorageError:
+            raise ProblemError(
+                507, "the correction cannot be written to the disk, and is not learned; the server's log says why"
+            ) from None
         except JournalError as error:
             raise ProblemError(409, str(error)) from None
+        served.announce(asked.labels, entry)
         if asked.wait:
             try:
                 await asyncio.wait_for(asyncio.wrap_future(served.when_learned(entry)), PATIENCE)
@@ -180,7 +187,6 @@ def checked_correction(served: ServedModel, asked: LearnRequest) -> Correction:
     features = None
     if asked.features is not None:
         features = version.columns(asked.features.indices, asked.features.values, NEW_FEATURES)
-    served.announce(unknown)
     return Correction(labels, asked.text, features, asked.title)
 
 
