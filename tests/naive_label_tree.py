@@ -80,6 +80,43 @@ def find_entry(tree: Any, node: int, feature: int) -> int:
     return -1
 
 
+def is_sound(tree: Any, n_features: int) -> bool:
+    """Whether a walk that believes a file stays inside it, finds each feature once, and adds up fair numbers."""
+    table, numbers = tree.table.reshape(-1, 2).tolist(), tree.cells.view(np.float32)
+    for node in range(tree.n_nodes):
+        base, end = tree.table_indptr[node : node + 2].tolist()
+        first, behind = tree.cell_indptr[node : node + 2].tolist()
+        slots = int(tree.slot_indptr[node + 1] - tree.slot_indptr[node])
+        if all(table[t][0] >= 0 for t in range(base, end)):
+            return False
+        used: list[int] = []
+        for t in range(base, end):
+            feature, p = table[t][0], first + table[t][1]
+            if feature < 0:
+                continue
+            # Found from its own place on, before a free one and before itself.
+            look = base + (feature * 2654435769 % 2**32) * (end - base) // 2**32
+            while look != t and table[look][0] >= 0 and table[look][0] != feature:
+                look = look + 1 if look + 1 < end else base
+            if look != t or feature >= n_features or p < first:
+                return False
+            head, heads = 0, [p]
+            p += 1
+            while head >= 0 and p < behind:
+                head, p = int(tree.cells[p]), p + 1
+                own = (head & 0xFFFF).bit_count()
+                if (head >> 16 & 0x7FFF) * LANES >= slots:
+                    return False
+                heads += range(p, p + own)
+                p += own
+            used += range(first + table[t][1], p)
+            if head >= 0 or p > behind or not (np.abs(numbers[heads]) <= 1e15).all():
+                return False
+        if len(set(used)) != len(used):
+            return False
+    return True
+
+
 def dense_node(tree: Any, node: int, n_features: int) -> Any:
     """The weights of a node as a matrix: slots × features."""
     first, last = tree.slot_indptr[node : node + 2].tolist()

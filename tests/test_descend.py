@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,89 @@ from hypothesis import strategies as st
 
 import naive_label_tree as naive
 from abound.learn.label_tree_shape import nested_tree
+from abound.rank import _fault_kernels as checks
 from abound.rank import _node_kernels as kernels
 from abound.rank import descend as walks
 from abound.rank.descend import descend
-from abound.validation import as_rows
+from abound.rank.tree_weights import TreeWeights
+from abound.validation import as_rows, frozen
 from label_tree_data import rows_for, shapes, tree_of, trees
+
+
+def fault_of(tree: Any, n_features: int) -> int:
+    """What the check of a model file finds, node by node."""
+    seen = np.full(2 * checks.LONGEST_RUN, -1, np.int32)
+    found = [
+        int(checks.faults(tree, n_features, node, node + 1, np.uint64(0x9E3779B97F4A7C15), seen)[0])
+        for node in range(tree.n_nodes)
+    ]
+    assert (seen == -1).all() or any(found)
+    return next((fault for fault in found if fault), checks.SOUND)
+
+
+@given(trees(), st.data())
+def test_faults_of_a_damaged_tree_equal_their_twin(given_tree: Any, data: Any) -> None:
+    tree, _ = given_tree
+    table, cells = tree.table.copy(), tree.cells.copy()
+    for _ in range(data.draw(st.integers(1, 3))):
+        array = data.draw(st.sampled_from([table, table, cells]))
+        if len(array):
+            place = data.draw(st.integers(0, len(array) - 1))
+            other = int(array[data.draw(st.integers(0, len(array) - 1))])
+            values = st.sampled_from([other, -1, 0, 1, 5, 6, 2**31 - 1, -(2**31), 1 << 16, 0x7F800000, 0x7FC00000])
+            array[place] = data.draw(values)
+    damaged = tree._replace(table=frozen(table, np.int32), cells=frozen(cells, np.int32))
+    assert (fault_of(damaged, 6) == checks.SOUND) == naive.is_sound(damaged, 6)
+
+
+def crowded(features: Any, size: int) -> Any:
+    """A tree of one node whose table has these features at the first free places from their own on."""
+    table = np.full(2 * size, -1, np.int32)
+    homes = [kernels.place_of(int(feature), size) for feature in features]
+    free = 0
+    for home, feature in sorted(zip(homes, features.tolist(), strict=True)):
+        free = max(free, home)
+        table[2 * free] = feature
+        free += 1
+    assert free <= size
+    taken = np.flatnonzero(table[::2] >= 0)
+    table[2 * taken + 1] = 2 * np.arange(len(taken))
+    cells = np.tile(np.array([0, -(2**31)], np.int32), len(taken))
+    shape = np.array([0, 16]), np.full(16, ~0, np.int32), np.array([0, size])
+    return TreeWeights(*shape, table, np.array([0, len(cells)]), cells)
+
+
+def colliding(n: int) -> Any:
+    """Features whose hashes are next to each other: multiples of what the hash's factor is the inverse of."""
+    found = np.arange(4 * n, dtype=np.int64) * pow(2654435769, -1, 2**32) % 2**32
+    return found[found < 2**31][:n]
+
+
+def test_a_table_whose_features_collide_is_checked_in_one_go_and_refused() -> None:
+    n = 2**20
+    tree = crowded(colliding(n), 2 * n + 1)
+    begin = time.perf_counter()
+    assert fault_of(tree, 2**31 - 1) == checks.CROWDED
+    assert time.perf_counter() - begin < 10
+    short = crowded(colliding(checks.LONGEST_RUN), 2 * checks.LONGEST_RUN + 1)
+    assert fault_of(short, 2**31 - 1) == checks.SOUND, "the longest run that is allowed"
+    table = short.table.copy()
+    taken = np.flatnonzero(table[::2] >= 0)
+    table[2 * taken[-1]] = table[2 * taken[0]]
+    assert fault_of(short._replace(table=table), 2**31 - 1) == checks.BAD_TABLE, "a feature twice"
+
+
+def test_features_that_share_cells_are_refused() -> None:
+    """Checking them would take as long as there are features times cells."""
+    n = 2000
+    tree = crowded(np.arange(n), 2 * n + 1)
+    lists = np.concatenate(([0], np.repeat(np.array([0]), 10**6), [-(2**31)])).astype(np.int32)
+    table = tree.table.copy()
+    table[1::2] = np.where(table[::2] >= 0, 0, -1)
+    shared = tree._replace(table=table, cells=lists, cell_indptr=np.array([0, len(lists)]))
+    begin = time.perf_counter()
+    assert fault_of(shared, n) == checks.BAD_CELLS
+    assert time.perf_counter() - begin < 10
 
 
 @given(shapes(), st.integers(0, 2**32 - 1))
@@ -37,8 +116,8 @@ def test_what_is_laid_out_is_found(given_shape: Any, seed: int) -> None:
             assert kernels.find_entry(tree, node, feature) == naive.find_entry(tree, node, feature)
     assert sorted(tree.leaf_classes.tolist()) == list(range(n_classes))
     assert tree.n_weights == sum(np.count_nonzero(part) for part in [*matrices, *offsets])
-    assert kernels.faults(tree, n_features) == 0
-    assert kernels.faults(tree, 0) == (1 if tree.n_weights else 0)
+    assert fault_of(tree, n_features) == checks.SOUND
+    assert fault_of(tree, 0) == (checks.BAD_TABLE if tree.n_weights else checks.SOUND)
     for node in range(tree.n_nodes):
         for entry in range(*tree.table_indptr[node : node + 2].tolist()):
             if tree.table[2 * entry] >= 0:
@@ -61,7 +140,7 @@ def test_edges_are_listed_and_packed_again(given_tree: Any, seed: int) -> None:
         offsets=np.where(edges.offsets > 0, edges.offsets, np.float32(0)),
     )
     packed = tree.with_edges(some)
-    assert kernels.faults(packed, 6) == 0
+    assert fault_of(packed, 6) == checks.SOUND
     for ours, theirs in zip(packed.edges(), some, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for node in range(tree.n_nodes):

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from abound.distribute import spans
 from abound.index.class_index import ClassIndex
+from abound.rank import _fault_kernels as checks
 from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.tree_weights import EMPTY, Edges, TreeWeights
-from abound.store import Section, check_indptr
+from abound.store import Section, check_indptr, check_numbers
 from abound.validation import Float64Array, IdArray, IntArray, Rows, check_number
 
 NODES_OF_QUADRATURE = 48
+
+ENTRIES_A_CALL = 20_000_000
+"""Places and cells from a file that one kernel call checks: a fraction of a second."""
 
 
 def leaf_index(trees: Sequence[TreeWeights], n_features: int, n_classes: int) -> ClassIndex:
@@ -237,11 +243,7 @@ def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
     cells = section.require("cells", np.int32)
     cell_indptr = _pointers(section, "cell_indptr", n_nodes, len(cells))
     tree = TreeWeights(slot_indptr, slots, table_indptr, table, cell_indptr, cells)
-    match kernels.faults(tree, n_features):
-        case 1:
-            raise section.fault("table", f"it does not tell where a node keeps its features, of {n_features}")
-        case 2:
-            raise section.fault("cells", "they are not the weights of children that their node has")
+    _check_nodes(section, tree, n_features)
     return tree
 
 
@@ -249,6 +251,25 @@ def _pointers(section: Section, name: str, n: int | None, end: int) -> IntArray:
     pointers = section.require(name, np.int64, (None if n is None else n + 1,))
     check_indptr(section.name_of(name), pointers, end)
     return pointers
+
+
+def _check_nodes(section: Section, tree: TreeWeights, n_features: int) -> None:
+    """Look at every place and every cell, some nodes at a time."""
+    key, seen = np.uint64(secrets.randbits(64) | 1), np.full(2 * checks.LONGEST_RUN, -1, np.int32)
+    cost = tree.table_indptr + tree.cell_indptr
+    for begin, end in spans(cost, 1 + int(cost[-1]) // ENTRIES_A_CALL):
+        fault, place = checks.faults(tree, n_features, begin, end, key, seen)
+        match fault:
+            case checks.BAD_TABLE:
+                problem = f"it does not tell where a node keeps its features, of {n_features} (place {place})"
+                raise section.fault("table", problem)
+            case checks.CROWDED:
+                problem = f"more than {checks.LONGEST_RUN} taken places are side by side: a look-up would take too long"
+                raise section.fault("table", f"{problem} (place {place})")
+            case checks.BAD_CELLS:
+                raise section.fault("cells", f"they are not the weights of children that their node has (cell {place})")
+            case checks.TOO_LARGE:
+                check_numbers(section.name_of("cells"), tree.cells.view(np.float32)[place:][:1], first=int(place))
 
 
 def _check_slots(section: Section, slots: IdArray, slot_indptr: IntArray, n_classes: int) -> None:

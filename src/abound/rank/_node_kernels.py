@@ -294,37 +294,3 @@ def pack_edges(
                 p += 1
             cells[head] |= LAST
         cell_indptr[node + 1] = p
-
-
-@kernel
-def faults(tree: Any, n_features: int) -> Any:
-    """Return how a tree from a file would lead a walk astray: 0 not at all, 1 by its table, 2 by its cells."""
-    for node in range(len(tree.table_indptr) - 1):
-        n_blocks = (tree.slot_indptr[node + 1] - tree.slot_indptr[node]) // LANES
-        base, end = tree.table_indptr[node], tree.table_indptr[node + 1]
-        n_free = 0
-        for t in range(base, end):
-            n_free += tree.table[2 * t] < 0
-        if n_free == 0:
-            return 1
-        for t in range(base, end):
-            feature = tree.table[2 * t]
-            if feature < 0:
-                continue
-            if feature >= n_features or find_entry(tree, node, feature) != t or tree.table[2 * t + 1] < 0:
-                return 1
-            p, behind = tree.cell_indptr[node] + tree.table[2 * t + 1] + 1, tree.cell_indptr[node + 1]
-            head = np.int64(0)
-            while head >= 0:
-                if p >= behind:
-                    return 2
-                head, p = np.int64(tree.cells[p]), p + 1
-                lanes = head & ALL_LANES
-                if (head >> LANES & ALL_BLOCKS) >= n_blocks:
-                    return 2
-                while lanes:
-                    lanes &= lanes - 1
-                    p += 1
-            if p > behind:
-                return 2
-    return 0

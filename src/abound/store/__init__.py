@@ -3,7 +3,7 @@
 Only arrays are known here, no estimator. ``docs/model-file.md`` is the specification.
 """
 
-from abound.store.check import check_csr, check_ids, check_indptr
+from abound.store.check import check_csr, check_ids, check_indptr, check_numbers
 from abound.store.errors import ModelFileError
 from abound.store.packed_labels import LazyLabels, lazy_labels, pack_labels, unpack_labels
 from abound.store.stored import Section, Stored, open_arrays
@@ -19,6 +19,7 @@ __all__ = [
     "check_csr",
     "check_indptr",
     "check_ids",
+    "check_numbers",
     "pack_strings",
     "LazyStrings",
     "pack_labels",

@@ -20,6 +20,7 @@ BLOCK = 2**17
 """Entries looked at in one step."""
 LARGEST = 1e15
 """Values and weights beyond this cannot be ranked: their products would leave float32."""
+RESCALE = "Scale the rows, for example to unit length, and train it again."
 CRC_BLOCK = 2**24
 """Bytes summed in one step: a few milliseconds, so that Ctrl-C works."""
 
@@ -102,6 +103,45 @@ def check_ids(name: str, ids: Array, n_ids: int) -> None:
             place = int(((block < 0) | (block >= n_ids)).argmax())
             known = f"ids are 0 to {n_ids - 1}" if n_ids > 0 else "no ids exist"
             raise ModelFileError(name, f"entry {begin + place} is {block[place]}, but {known}")
+
+
+def check_numbers(name: str, numbers: Array, largest: float = LARGEST, *, first: int = 0) -> None:
+    """Check that no number is beyond a limit, and that all are numbers.
+
+    Parameters
+    ----------
+    name : str
+        File and array, for the message.
+    numbers : float array
+        Of any shape.
+    largest : float
+        The limit; infinity and NaN are always refused.
+    first : int
+        The place of the first one in the array, for the message.
+
+    Raises
+    ------
+    ModelFileError
+        That names the first number beyond the limit.
+
+    Examples
+    --------
+    >>> check_numbers("weights", np.array([0.5, -1e15]))
+    >>> check_numbers("weights", np.array([0.5, -2e15]))
+    Traceback (most recent call last):
+    ...
+    abound.store.errors.ModelFileError: weights: entry 1 is -2e+15, but a model holds numbers up to ±1e+15. Scale ...
+    """
+    flat = numbers.reshape(-1)
+    for begin in range(0, len(flat), BLOCK):
+        block = flat[begin : begin + BLOCK]
+        with np.errstate(invalid="ignore"):
+            least, most = float(block.min()), float(block.max())
+        # What is not a number compares as False.
+        if not (least >= -largest and most <= largest):
+            place = int((~(np.abs(block) <= largest)).argmax())
+            problem = f"entry {first + begin + place} is {block[place]:.3g}"
+            raise ModelFileError(name, f"{problem}, but a model holds numbers up to ±{largest:.0e}", RESCALE)
 
 
 def check_content(name: str, array: Array, crc32: Any, *, keep: bool = True) -> None:
