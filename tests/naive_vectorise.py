@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 
-def words_of(text, min_characters=2, lowercase=True):
+def words_of(text, min_characters=1, lowercase=True):
     """Runs of word characters, at least so long."""
     text = text.lower() if lowercase else text
     return [word for word in re.findall(r"\w+", text) if len(word) >= min_characters]

@@ -25,7 +25,7 @@ def test_demo_prints_one_table() -> None:
     assert found["best"] == "ff"
     for example in found["examples"]:
         assert 1 <= len(example["classes"]) <= 3
-        assert all(label and title for label, title in example["classes"])
+        assert all(label and title and score > 0 for label, title, score in example["classes"])
 
 
 def test_demo_settings_are_valid() -> None:

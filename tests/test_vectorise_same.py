@@ -39,9 +39,13 @@ def assert_same(ours, theirs):
     np.testing.assert_allclose(ours.data, theirs.data, rtol=1e-6, atol=1e-6)
 
 
+DIFFERENT = {"sublinear_tf": False, "token_pattern": r"(?u)\b\w\w+\b"}
+"""scikit-learn's defaults where ours are others."""
+
+
 def compare(train, test, n_jobs=None, **parameters):
     """Compare both libraries; they must fail alike, too."""
-    parameters = {"sublinear_tf": False, **parameters}
+    parameters = {**DIFFERENT, **parameters}
     peer = TfidfVectorizer(dtype=np.float32, **parameters)
     ours = TextVectorizer(n_jobs=n_jobs, **parameters)
     try:
@@ -87,8 +91,16 @@ def test_same_matrix_on_random_unicode(train, test, parameters):
 
 @given(documents, documents)
 @settings(max_examples=200, **common)
-def test_same_words_by_default(train, test):
+def test_same_words_with_the_defaults_of_either(train, test):
     compare(train, test)
+    ours = TextVectorizer().get_params()
+    compare(train, test, **{name: ours[name] for name in DIFFERENT})
+
+
+def test_no_other_default_differs():
+    ours, theirs = TextVectorizer().get_params(), TfidfVectorizer().get_params()
+    assert {name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]} == DIFFERENT.keys()
+    assert {name: theirs[name] for name in DIFFERENT} == DIFFERENT
 
 
 @pytest.mark.long

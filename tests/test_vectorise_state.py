@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import abound
 from abound.vectorise import TextVectorizer
 
+EARLIER = Path(__file__).parent / "data" / "texts"
 TRAIN = ["green tea tea", "black tea", "ΟΔΟΣ black coffee Donaudampfschifffahrt", "", "İstanbul Donaudampf"]
 MORE = ["mate and green coffee", "mate cocido"]
 
@@ -61,6 +64,22 @@ def test_state_survives_a_file(parameters, grown, tmp_path):
     assert_equal(loaded.transform(TRAIN + MORE), vectorizer.transform(TRAIN + MORE))
     if "hashing" not in parameters:
         assert loaded.get_feature_names_out().tolist() == vectorizer.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("kind", ["words", "characters", "buckets"])
+def test_models_from_before_words_of_one_character_counted_rank_as_then(kind):
+    expected = json.loads((EARLIER / "expected.json").read_text())
+    model = abound.load(EARLIER / f"{kind}.safetensors")
+    assert model.vectoriser.token_pattern == r"(?u)\b\w\w+\b"
+    assert model.vectoriser.vocabulary_hash_ == expected[kind]["vocabulary_hash"]
+    labels, scores = model.predict_topk(expected["asked"], 3)
+    assert labels.tolist() == expected[kind]["labels"]
+    then = [[-np.inf if score is None else score for score in row] for row in expected[kind]["scores"]]
+    np.testing.assert_allclose(scores, then, rtol=1e-6)
+    width = model.vectoriser.n_features_
+    model.partial_fit(["vitamin K 9"], ["E56"])
+    assert kind != "words" or model.vectoriser.get_feature_names_out()[width:].tolist() == []
+    assert model.predict_topk(["vitamin"], 5).labels[0].tolist().count("E56") == 1
 
 
 @pytest.mark.parametrize("parameters", KINDS)

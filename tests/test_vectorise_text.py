@@ -77,7 +77,7 @@ def test_attributes_need_fitting_first(name):
         (["tea"] * 3000 + [np.nan], TypeError, "text 3000 is float"),
         ([b"tea"], TypeError, "text 0 is bytes"),
         ([], ValueError, "empty vocabulary"),
-        (["a", "!"], ValueError, "empty vocabulary"),
+        (["?", "!"], ValueError, "empty vocabulary"),
     ],
 )
 @pytest.mark.parametrize(
@@ -120,6 +120,50 @@ def test_wrong_texts(texts, error, message, parameters):
 def test_wrong_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         TextVectorizer(**parameters).fit_transform(["tea coffee mate"] * 400 + ["milk"] * 100_000)
+
+
+def test_words_of_one_character_count():
+    vectorizer = TextVectorizer().fit(["type 2 diabetes", "vitamin D", "hepatitis B", "é ж 字"])
+    names = vectorizer.get_feature_names_out().tolist()
+    assert names == ["2", "b", "d", "diabetes", "hepatitis", "type", "vitamin", "é", "ж", "字"]
+    one, two = vectorizer.transform(["Type 1 diabetes", "Type 2 diabetes"]).toarray()
+    assert one[0] == 0 and two[0] > 0
+    assert vectorizer.spans("vitamin D", [2]) == [(8, 9, 2)]
+
+
+def test_the_pattern_of_scikit_learn_leaves_words_of_one_character_out():
+    vectorizer = TextVectorizer(token_pattern=r"(?u)\b\w\w+\b").fit(["type 2 diabetes"])
+    assert vectorizer.get_feature_names_out().tolist() == ["diabetes", "type"]
+
+
+@pytest.mark.parametrize("analyzer", ["char", "char_wb", list])
+def test_other_analyzers_pass_over_the_default_pattern_of_either(analyzer):
+    for pattern in (TextVectorizer().token_pattern, r"(?u)\b\w\w+\b"):
+        vectorizer = TextVectorizer(analyzer=analyzer, token_pattern=pattern).fit(["ab"])
+        assert {"a", "b"} <= set(vectorizer.get_feature_names_out())
+
+
+class TestTextsWithoutSpaces:
+    """Chinese and Japanese: a word is a run of characters up to the next space or stop."""
+
+    CLAUSES = tuple(
+        f"{subject}について{number}番目の文章です。"
+        for subject in ("天気予報", "電車の遅れ", "新しい料理", "図書館の本", "映画の感想")
+        for number in "一二三四五六七八九十"
+    )
+
+    def test_warns(self):
+        with pytest.warns(UserWarning, match="without spaces; use analyzer='char'"):
+            TextVectorizer().fit(self.CLAUSES)
+
+    def test_characters_or_words_between_spaces_are_fine(self):
+        vectorizer = TextVectorizer(analyzer="char", ngram_range=(1, 2)).fit(self.CLAUSES)
+        assert vectorizer.transform(["映画"]).nnz == 3
+        TextVectorizer().fit([clause.replace("の", " の ").replace("に", " に ") for clause in self.CLAUSES])
+        TextVectorizer().fit([*self.CLAUSES, " ".join(f"word{i}" for i in range(200))])
+
+    def test_a_few_words_tell_nothing(self):
+        TextVectorizer().fit(self.CLAUSES[:20])
 
 
 def test_tokens_must_be_strings():
@@ -215,7 +259,7 @@ class TestSpans:
         text = "İİ tea ΟΔΟΣ ﬁne"
         vectorizer = TextVectorizer().fit([text])
         found = {text[a:b] for a, b, _ in vectorizer.spans(text, range(vectorizer.n_features_))}
-        assert found == {"tea", "ΟΔΟΣ", "ﬁne"}
+        assert found == {"İ", "tea", "ΟΔΟΣ", "ﬁne"}
         stripped = TextVectorizer(strip_accents="unicode").fit(["fine élan"])
         assert stripped.spans("Élan ﬁne élan", range(2)) == [(0, 4, 0), (5, 8, 1), (9, 13, 0)]
         assert stripped.spans("e\u0301lan ﬁne", range(2)) == [(0, 5, 0), (6, 9, 1)]

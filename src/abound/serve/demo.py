@@ -60,7 +60,7 @@ class DemoResult:
     best : str
         The learner with the highest R1.
     examples : list of dict
-        Phrases, and the three best classes of each with their titles.
+        Phrases, and the three best classes of each with their titles and scores.
     note : str
         How the figures were taken.
     """
@@ -134,7 +134,7 @@ def _measure(model: Model, X: Any, dataset: Dataset) -> dict[str, Any]:
     return {**result.measures, **cost.to_dict(), "W": result.edges, "model_bytes": size}
 
 
-def _titled(model: Model, phrase: str) -> list[tuple[str, str]]:
-    labels, _ = model.predict_topk([phrase], 3)
-    titles = model.titles or {}
-    return [(label, titles.get(label, "")) for label in labels[0].tolist() if label is not None]
+def _titled(model: Model, phrase: str) -> list[tuple[str, str, float]]:
+    (labels,), (scores,) = model.predict_topk([phrase], 3)
+    titles, ranked = model.titles or {}, zip(labels.tolist(), scores.tolist(), strict=True)
+    return [(label, titles.get(label, ""), score) for label, score in ranked if label is not None]

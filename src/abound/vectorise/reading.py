@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from abound.labels import MAX_IDS
+from abound.read.textbytes import TextBytes
 from abound.validation import check_choice, check_number
 from abound.vectorise.codepoints import Fold, fold_tables
 
-DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
+DEFAULT_PATTERN = r"(?u)\b\w+\b"
+
+UNSET_PATTERNS = (DEFAULT_PATTERN, r"(?u)\b\w\w+\b")
+"""What `token_pattern` holds if nobody set it: ours; and scikit-learn's, which was ours in earlier model files."""
+
+ENOUGH_WORDS = 50
+UNSPACED_CHARACTERS = 4
+"""Chinese or Japanese characters in a word, on average, that tell texts without spaces; words there have about two."""
 
 _runs_of_word_characters = re.compile(r"(?:\(\?u\))?(?:\\b)?((?:\\w)+)\+(?:\\b)?")
 
@@ -96,6 +107,26 @@ def make_reading(vectoriser: Any) -> Reading:
         ngram_range=tuple(vectoriser.ngram_range),
         stop_words=list_stop_words(vectoriser.stop_words),
     )
+
+
+def warn_of_unspaced(words: TextBytes) -> None:
+    """Warn if words look like whole clauses of Chinese or Japanese: hardly any of them will ever be seen again.
+
+    Parameters
+    ----------
+    words : TextBytes
+        The distinct words of the training texts.
+    """
+    # The first byte of a character from U+3000 to U+9FFF: kana and Chinese characters, and no byte within another.
+    n_characters = np.count_nonzero((words.buffer >= 0xE3) & (words.buffer <= 0xE9))
+    if len(words) >= ENOUGH_WORDS and n_characters > UNSPACED_CHARACTERS * len(words):
+        warnings.warn(
+            f"the {len(words)} words of these texts hold {n_characters / len(words):.0f} Chinese or Japanese "
+            "characters on average, so they seem to be clauses without spaces; use analyzer='char' with "
+            "ngram_range=(1, 2), or put spaces between words first",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def list_stop_words(stop_words: Any) -> Sequence[str]:
@@ -198,7 +229,7 @@ def check_reading(vectoriser: Any) -> None:
     if analyzer != "word":
         for name, is_set in (
             ("stop_words", vectoriser.stop_words is not None),
-            ("token_pattern", vectoriser.token_pattern != DEFAULT_PATTERN),
+            ("token_pattern", vectoriser.token_pattern not in UNSET_PATTERNS),
         ):
             if is_set:
                 raise ValueError(f"{name} needs analyzer='word', not analyzer={analyzer!r}")

@@ -14,7 +14,14 @@ from abound.vectorise.blocks import is_small
 from abound.vectorise.counting import Corpus, read_corpus, weigh_corpus, weigh_texts
 from abound.vectorise.known import KnownFeatures
 from abound.vectorise.lexicon import Buckets, Coder, Lexicon
-from abound.vectorise.reading import DEFAULT_PATTERN, Reading, check_reading, check_texts, make_reading
+from abound.vectorise.reading import (
+    DEFAULT_PATTERN,
+    Reading,
+    check_reading,
+    check_texts,
+    make_reading,
+    warn_of_unspaced,
+)
 from abound.vectorise.saving import (
     Arrays,
     checked_parameters,
@@ -35,6 +42,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
 
     The matrix is that of scikit-learn's ``TfidfVectorizer`` with the same parameters, made several times faster:
     words are found, counted and weighed by compiled kernels over UTF-8 bytes, by several threads if asked to.
+    Two defaults differ: words of one character count, and `sublinear_tf` is on.
 
     Parameters
     ----------
@@ -47,9 +55,10 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         Lower-case texts first.
     strip_accents : {None, "ascii", "unicode"}, default=None
         Take accents off first.
-    token_pattern : str, default=r"(?u)\b\w\w+\b"
-        A regular expression for words. Patterns that mean "a run of word characters, at least so long" are fast;
-        any other one goes through scikit-learn.
+    token_pattern : str, default=r"(?u)\b\w+\b"
+        A regular expression for words. By default a single letter or digit is one, too; scikit-learn's
+        ``r"(?u)\b\w\w+\b"`` leaves it out. Patterns that mean "a run of word characters, at least so long" are
+        fast; any other one goes through scikit-learn.
     stop_words : None, "english" or collection of str, default=None
         Words to leave out, before n-grams are made.
     min_df, max_df : int or float, default=1 and 1.0
@@ -320,6 +329,8 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
                 corpus, codes, reading.stop_words, use_idf=self.use_idf, is_smooth=self.smooth_idf
             )
             self._know(words)
+            if reading.analyze is None:
+                warn_of_unspaced(words.coder.to_stored().names)
             return corpus, features
         buckets = HashedVocabulary(self.hashing, reading.stop_words)
         buckets.learn(corpus, is_smooth=self.smooth_idf)

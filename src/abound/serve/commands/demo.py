@@ -43,12 +43,13 @@ def demo(
         ]
         for entry in result.learners
     ]
-    examples = [
-        (example["text"], *([f"{label} {title}" for label, title in example["classes"]] + ["", "", ""])[:3])
-        for example in result.examples
-    ]
+    examples = []
+    for example in result.examples:
+        cells = [f"{label} {title} ({score:.2f})" for label, title, score in example["classes"]]
+        examples.append((example["text"], *(cells + [""] * 3)[:3]))
+    about = f"Three best classes by {result.best}, and their scores"
     show(
         make_table(f"ICD-10-CM: {result.task}", columns, rows),
-        make_table(f"Three best classes by {result.best}", ("phrase", "first", "second", "third"), examples),
+        make_table(about, ("phrase", "first", "second", "third"), examples),
         result.note,
     )
