@@ -6,15 +6,18 @@ import json
 import shlex
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from abound.compare import launch
+from abound.compare.child import _teller
 from abound.compare.choose import HINTS, RULES, Traits, advise, default_learners
 from abound.compare.grid import GRID
 from abound.learn.registry import LEARNERS
+from abound.progress import heard, track
 from cli_data import make_rows, run, run_json, write_svm, write_tsv
 from compare_data import answer_here
 
@@ -73,9 +76,55 @@ def test_failures_are_told(train: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(launch, "_answer", fail)
     report = train.parent / "report.html"
-    output = run("compare", train, "--learners", "ff,frequency", "--jobs", 1, "--report", report).stdout
+    output = run("compare", train, "--learners", "ff,frequency", "--jobs", 1, "--report", report, code=1).stdout
     assert "Left out: ff: its process was ended by SIGSEGV" in output
+    assert "More time or memory would not help ff" in output
     assert "no learner has a result" in output and "SIGSEGV" in report.read_text()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            {"kind": "time", "message": "late"},
+            "--time-limit 16m would do for ff (a guess: how far it was is not known)",
+        ),
+        ({"kind": "time", "message": "late", "needs": 150.0}, "--time-limit 13m would do for ff (judged by how far it"),
+        ({"kind": "memory", "message": "full"}, "Give more memory (--memory-limit), or leave out what needs too much"),
+    ],
+)
+def test_a_baseline_is_not_recommended_for_being_the_only_one(
+    error: dict[str, Any], said: str, train: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_frequency(experiment: Any, *rest: Any) -> dict[str, Any]:
+        return answer_here(experiment, *rest) if experiment.learner == "frequency" else {"error": error}
+
+    monkeypatch.setattr(launch, "_answer", only_frequency)
+    report = train.parent / "report.html"
+    options = ("--learners", "ff,frequency,svm", "--jobs", 1, "--time-limit", "4m", "--report", report)
+    found = json.loads(run("compare", train, *options, "--json", code=1).stdout)
+    assert found["take"] is None and found["command"] is None
+    assert [line["learner"] for line in found["learners"]] == ["frequency"]
+    first, what = found["recommendation"]
+    assert "nothing finished but frequency, which only guesses" in first and "Cut off: ff, svm" in first
+    assert said in what
+    assert what in unescape(report.read_text()) and "abound train" not in report.read_text()
+    alone = run_json("compare", train, "--learners", "frequency", "--jobs", 1)
+    assert alone["take"] == "frequency"
+
+
+def test_a_learner_that_took_too_long_says_how_long_it_needs(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    assert launch._projected(done, 20.0) == {}
+    told = _teller(done)
+    with heard(told), track("learn", 8) as outer:
+        with track("a part", 2) as inner:
+            inner.advance(1)
+        assert not done.exists()
+        outer.advance(2)
+        assert launch._projected(done, 20.0) == {"needs": 80.0}
+    done.write_text("1.0")
+    assert launch._projected(done, 20.0) == {}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Learners report through `track`; nothing is shown unless the caller, usually the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -66,6 +66,48 @@ def track(what: str, total: int) -> Iterator[Track]:
         yield Track(task)
     finally:
         display.remove_task(task)
+
+
+class _Heard:
+    """A display that tells how far the outermost work is."""
+
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self._tell = tell
+        self._open: list[list[int]] = []
+
+    def add_task(self, what: str, *, total: int, note: str) -> int:
+        self._open.append([0, total])
+        return len(self._open) - 1
+
+    def update(self, task: int, *, advance: int, note: str) -> None:
+        entry = self._open[task]
+        entry[0] += advance
+        if task == 0 and advance and entry[1]:
+            self._tell(min(1.0, entry[0] / entry[1]))
+
+    def remove_task(self, task: int) -> None:
+        del self._open[task:]
+
+
+@contextmanager
+def heard(tell: Callable[[float], None]) -> Iterator[None]:
+    """Call ``tell`` with the part that is done, from 0 to 1, as the outermost work of the block moves on.
+
+    Parameters
+    ----------
+    tell : callable
+        Gets a number; work that follows other work begins at 0 again.
+
+    Yields
+    ------
+    None
+        While work is done.
+    """
+    token = _display.set(_Heard(tell))
+    try:
+        yield
+    finally:
+        _display.reset(token)
 
 
 @contextmanager

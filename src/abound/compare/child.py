@@ -11,10 +11,16 @@ import os
 import shutil
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from abound.compare.memory import limit_memory
+from abound.progress import heard
+
+SECONDS_BETWEEN = 0.5
+"""Progress is written no more often."""
 
 ORPHANED = 3
 """Exit code of a process whose comparison has ended."""
@@ -26,7 +32,8 @@ def main(request_file: str, answer_file: str) -> None:
     Parameters
     ----------
     request_file : str
-        JSON: ``scratch``, ``prepared``, ``memory_limit``, and what `abound.compare.measuring.measure` takes.
+        JSON: ``scratch``, ``prepared``, ``memory_limit``, ``progress`` (a file that gets the part that is done), and
+        what `abound.compare.measuring.measure` takes.
     answer_file : str
         Gets a JSON object: the measured part of a row, or ``error``.
     """
@@ -34,7 +41,8 @@ def main(request_file: str, answer_file: str) -> None:
     threading.Thread(target=_end_with_parent, args=(request["scratch"],), daemon=True).start()
     limit_memory(request["memory_limit"])
     try:
-        answer = _measured(request)
+        with heard(_teller(Path(request["progress"]))):
+            answer = _measured(request)
     except MemoryError as error:
         answer = {"error": {"kind": "memory", "message": str(error) or "there was not enough memory"}}
     except (ValueError, TypeError, ImportError, OSError, RuntimeError, ArithmeticError, LookupError) as error:
@@ -57,6 +65,20 @@ def _measured(request: dict[str, Any]) -> dict[str, Any]:
     )
     row: dict[str, Any] = plain(measured)
     return row
+
+
+def _teller(file: Path) -> Callable[[float], None]:
+    """What writes into a file, at most once in a while, which part is done."""
+    last = 0.0
+
+    def tell(part: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN:
+            last = now
+            file.write_text(repr(part), encoding="utf-8")
+
+    return tell
 
 
 def _end_with_parent(scratch: str) -> None:

@@ -9,6 +9,7 @@ from abound.compare.choose import Traits
 from abound.compare.protocol import Comparison
 from abound.compare.recommend import Recommendation, recommend
 from abound.compare.results import Difference, Standing, differences, standings
+from abound.compare.unfinished import unfinished, what_would_do
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,7 @@ def find(comparison: Comparison, traits: Traits) -> Findings:
     """
     lines = standings(comparison)
     pairs = differences(lines, comparison.truth())
-    return Findings(comparison, traits, lines, pairs, recommend(comparison.dataset.name, lines, pairs))
+    cut = unfinished(comparison)
+    more = " ".join(what_would_do(cut, comparison))
+    advice = recommend(comparison.dataset.name, lines, pairs, [one.learner for one in cut], more)
+    return Findings(comparison, traits, lines, pairs, advice)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,10 +102,11 @@ def run(experiment: Experiment, prepared: Path, facts: Facts, limits: Limits, sc
 
 def _answer(experiment: Experiment, prepared: Path, limits: Limits, scratch: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        request, answer = Path(folder, "request.json"), Path(folder, "answer.json")
+        request, answer, done = Path(folder, "request.json"), Path(folder, "answer.json"), Path(folder, "done")
         asked = {
             "scratch": str(scratch),
             "prepared": str(prepared),
+            "progress": str(done),
             "memory_limit": limits.memory,
             "learner": experiment.learner,
             "parameters": experiment.parameters,
@@ -118,12 +120,21 @@ def _answer(experiment: Experiment, prepared: Path, limits: Limits, scratch: Pat
             code = _wait(_start(request, answer, output), limits.seconds)
         if code is None:
             message = f"not finished after {limits.seconds:.0f} s, its share of the time limit"
-            return {"error": {"kind": "time", "message": message}}
+            return {"error": {"kind": "time", "message": message, **_projected(done, limits.seconds)}}
         if code == 0 and answer.exists():
             found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
             return found
         last = said.read_bytes()[-MOST_OF_A_MESSAGE:].decode("utf-8", "replace").strip()
         return {"error": {"kind": "crash", "message": f"{_ending(code)}{': ' if last else ''}{last}"}}
+
+
+def _projected(done: Path, seconds: float) -> dict[str, float]:
+    """How long an experiment would have taken in all, by how far it was; at least so long."""
+    with suppress(OSError, ValueError):
+        part = float(done.read_text(encoding="utf-8"))
+        if 0 < part < 1:
+            return {"needs": round(seconds / part, 1)}
+    return {}
 
 
 def _start(request: Path, answer: Path, output: Any) -> subprocess.Popen[bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from abound.compare.results import LEVEL, Difference, Standing, pareto
+from abound.compare.unfinished import BASELINES
 from abound.learn.registry import LEARNERS
 
 NEARLY = 0.005
@@ -21,7 +22,7 @@ class Recommendation:
     Parameters
     ----------
     take : str or None
-        Its short name; None if no learner has a result.
+        Its short name; None if there is nothing to recommend.
     sentences : list of str
         Why, and when to take another.
     """
@@ -30,7 +31,9 @@ class Recommendation:
     sentences: list[str]
 
 
-def recommend(name: str, lines: Sequence[Standing], found: Sequence[Difference]) -> Recommendation:
+def recommend(
+    name: str, lines: Sequence[Standing], found: Sequence[Difference], cut_off: Sequence[str] = (), more: str = ""
+) -> Recommendation:
     """Say which learner to take.
 
     Parameters
@@ -41,16 +44,22 @@ def recommend(name: str, lines: Sequence[Standing], found: Sequence[Difference])
         Highest R1 first.
     found : sequence of Difference
         Every pair.
+    cut_off : sequence of str
+        Learners that did not finish. Then no baseline is recommended: it has won against nobody.
+    more : str
+        What would let them finish.
 
     Returns
     -------
     Recommendation
         The most accurate learner, or the quickest of those that cannot be told from it.
     """
-    if not lines:
-        return Recommendation(None, [f"For {name}: no learner has a result; give them more time or memory."])
+    if not lines or (cut_off and lines[0].learner in BASELINES):
+        return Recommendation(None, [f"For {name}: {_nothing(lines, cut_off)}", *([more] if more else [])])
     best = lines[0]
     equals = [line for line in lines[1:] if not _differ(best, line, found)]
+    if cut_off:
+        equals = [line for line in equals if line.learner not in BASELINES]
     take = min([best, *equals], key=lambda line: line.train_seconds)
     sentences = [f"For {name}: take {take.learner}{f' ({take.shown})' if take.shown else ''}, R1 {take.recall:.3f}."]
     if take is not best:
@@ -93,6 +102,22 @@ def recommend(name: str, lines: Sequence[Standing], found: Sequence[Difference])
     if beaten:
         sentences.append(f"Beaten in both accuracy and training time by another: {', '.join(beaten)}.")
     return Recommendation(take.learner, sentences)
+
+
+def _nothing(lines: Sequence[Standing], cut_off: Sequence[str]) -> str:
+    """Why nothing is recommended."""
+    if not lines:
+        return "no learner has a result, so there is nothing to recommend."
+    names, cut = [line.learner for line in lines], ", ".join(cut_off)
+    if all(name in BASELINES for name in names):
+        return (
+            f"nothing finished but {', '.join(names)}, which only guesses (R1 {lines[0].recall:.3f}), so there is "
+            f"nothing to recommend. Cut off: {cut}."
+        )
+    return (
+        f"none of {', '.join(name for name in names if name not in BASELINES)} is better than {names[0]}, which only "
+        f"guesses (R1 {lines[0].recall:.3f}), and others were cut off: {cut}. There is nothing to recommend."
+    )
 
 
 def _differ(one: Standing, other: Standing, found: Sequence[Difference]) -> bool:

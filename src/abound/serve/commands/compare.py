@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from abound.serve.commands.options import DataArgument, JobsOption, JsonOption, ReadOption, read_options
-from abound.serve.guard import Interrupted, wrong_usage
+from abound.serve.guard import FAILED, Interrupted, wrong_usage
 from abound.serve.output import show, write_json
 
 
@@ -76,7 +76,7 @@ def compare(
     """Compare learners on DATA and say which to take.
 
     Settings are chosen on held-out training rows; the test rows are measured once. Interrupted, the same command goes
-    on where it was.
+    on where it was. The exit code is 1 where there is nothing to recommend.
     """
     from abound.progress import shown
     from abound.serve.compare_options import check_target, parse_plan
@@ -111,6 +111,8 @@ def compare(
     outcome = Outcome(found, training_command(found, data, text, read, taxonomy), report, kept)
     outcome.write_report()
     _say(outcome, json)
+    if found.advice.take is None:
+        raise typer.Exit(FAILED)
 
 
 def _say(answer: Any, json: bool) -> None:
