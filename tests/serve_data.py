@@ -40,12 +40,13 @@ def make_model(path: Path, learner: str = "pa", n_rows: int = 150, seed: int = 0
     return path
 
 
-def make_vector_model(path: Path) -> Path:
+def make_vector_model(path: Path, learner: str = "pa") -> Path:
     """Train a model of vectors that count from 0 and save it."""
     rng = np.random.default_rng(0)
     X = (rng.random((60, 8)) < 0.4) * rng.random((60, 8))
     y = X.argmax(axis=1)
-    estimator = make_learner("pa", average=False).fit(X, y)
+    parameters = {"average": False} if learner == "pa" else {}
+    estimator = make_learner(learner, **parameters).fit(X, y)
     Model(estimator, extra={"zero_based": "true"}).save(path)
     return path
 

@@ -6,13 +6,16 @@ import json
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 from abound import Model
+from abound.serve.journal import Correction, Journal, Proposal, journal_path
 from abound.serve.web.app import make_app
 from abound.serve.web.desk import Desk, Settings
 from serve_data import TOKEN, make_model, make_vector_model
@@ -44,6 +47,15 @@ def client(files: dict[str, Path]) -> Iterator[TestClient]:
 def fresh(tmp_path: Path) -> Iterator[TestClient]:
     files = {"drinks": make_model(tmp_path / "drinks"), "vectors": make_vector_model(tmp_path / "vectors")}
     with TestClient(make_app(Desk(Settings(files, TOKEN)))) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("bounded")
+    files = {name: make_vector_model(folder / name, name) for name in ("pa", "edge")}
+    settings = Settings({"vectors": files["pa"], "edges": files["edge"]}, TOKEN)
+    with TestClient(make_app(Desk(settings))) as client:
         yield client
 
 
@@ -378,3 +390,81 @@ def test_the_document_has_examples_that_work(fresh: TestClient) -> None:
             assert answer.status_code == (422 if path.endswith("/learn") else 200), answer.text
             n_tried += 1
     assert n_tried == 5
+
+
+def value_requests(values: list[float], indices: list[int]) -> Iterator[tuple[str, Any]]:
+    """The same vector, as each route takes it."""
+    features = {"indices": indices, "values": values}
+    yield "/v1/models/vectors/learn", {"features": features, "labels": ["3"], "wait": True}
+    for model in ("vectors", "edges"):
+        yield f"/v1/models/{model}/suggest", {"features": features}
+        yield (
+            f"/v1/models/{model}/suggest-batch",
+            {"items": [{"features": {"indices": [], "values": []}}] * 2 + [{"features": features}]},
+        )
+        yield f"/v1/models/{model}/explain", {"features": features}
+        data: dict[str, tuple[str, list[Any]]] = {
+            "indptr": ("INT64", [0, len(indices)]),
+            "indices": ("INT64", indices),
+            "values": ("FP64", values),
+        }
+        tensors = [{"name": n, "shape": [len(d)], "datatype": kind, "data": d} for n, (kind, d) in data.items()]
+        yield f"/v2/models/{model}/infer", {"inputs": tensors}
+
+
+@pytest.mark.parametrize(
+    "values, indices, told",
+    [
+        ([1.0, 2.9e38], [1, 3], "feature 3 is 2.9e+38"),
+        ([-1.1e15], [2], "feature 2 is -1.1e+15"),
+        ([0.9e15, 0.9e15], [5, 5], "feature 5 is 1.8e+15"),
+        ([1e300], [0], "feature 0 is 1e+300"),
+    ],
+)
+def test_values_that_cannot_be_ranked_are_named(
+    bounded: TestClient, values: list[float], indices: list[int], told: str
+) -> None:
+    for route, body in value_requests(values, indices):
+        detail = problem(bounded.post(route, json=body, headers=BEARER), 422)["detail"]
+        assert f"{told}: a value beyond ±1e+15 cannot be ranked" in detail, route
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_values_that_are_no_numbers_are_refused(bounded: TestClient, word: str) -> None:
+    for route, body in value_requests([0.25, 77.5], [1, 3]):
+        content = json.dumps(body).replace("77.5", word)
+        detail = problem(bounded.post(route, content=content, headers=JSON | BEARER), 422)["detail"]
+        assert "finite" in detail, route
+
+
+def test_the_largest_values_are_ranked_and_learned(bounded: TestClient) -> None:
+    for value in (1e15, -1e15, 1e-45):
+        for route, body in value_requests([value, -value, value / 2], [1, 3, 7]):
+            answer = bounded.post(route, json=body, headers=BEARER)
+            assert answer.status_code == 200, answer.text
+            json.loads(answer.text, parse_constant=pytest.fail)
+
+
+def test_many_huge_values_end_no_server(bounded: TestClient) -> None:
+    rng = np.random.default_rng(0)
+    features = {"indices": rng.integers(0, 8, 3000).tolist(), "values": rng.choice([-2.9e38, 2.9e38], 3000).tolist()}
+    for model in ("vectors", "edges"):
+        for _ in range(20):
+            problem(bounded.post(f"/v1/models/{model}/suggest", json={"features": features}), 422)
+        assert bounded.post(
+            f"/v1/models/{model}/suggest", json={"features": {"indices": [1], "values": [1]}}
+        ).is_success
+
+
+def test_corrections_from_before_values_were_limited_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = make_vector_model(tmp_path / "vectors")
+    with closing(Journal(journal_path(model), create=True)) as journal:
+        for features in (((1, 3e38),), ((2, 1.0),)):
+            journal.append([Proposal(Correction((3,), features=features), "v1")])
+    with TestClient(make_app(Desk(Settings({"vectors": model}, TOKEN)))) as client:
+        learning = client.get("/v1/models/vectors").json()["learning"]
+    assert (learning["waiting"], learning["corrections"]) == (0, 2)
+    assert f"entry 1 of {journal_path(model)} is left out: column 1 is 3e+38, beyond ±1e+15" in caplog.text
+    assert "Traceback" not in caplog.text and "entry 2" not in caplog.text

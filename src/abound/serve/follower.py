@@ -16,6 +16,7 @@ from typing import NamedTuple
 from abound.learn.model import Model
 from abound.serve.journal import Entry, Journal, JournalError
 from abound.serve.student import Outcome, Student, can_learn, one_thread, own_copy
+from abound.serve.version import InputError
 from abound.store import ModelFileError
 
 JOURNAL, MARK, ENTRY, BASE = "journal", "journal_mark", "journal_entry", "journal_base"
@@ -230,6 +231,10 @@ class Follower:
             self._student = Student(own_copy(self._model))
         try:
             return self._student.learn(entry.correction)
+        except InputError as error:
+            # It was written before values were limited.
+            log.error("entry %d of %s is left out: %s", entry.id, self.journal and self.journal.path, error)
+            return Outcome(False, 0)
         except Exception:
             # It was checked before it was written, so this is a fault; the other corrections still count.
             log.exception("entry %d of %s could not be learned", entry.id, self.journal and self.journal.path)

@@ -21,7 +21,8 @@ from abound.labels import Labels
 from abound.learn.model import Model
 from abound.learn.online import Examples, FrozenState, OnlineClassifier
 from abound.serve.journal import Correction
-from abound.validation import as_rows, frozen
+from abound.serve.version import InputError
+from abound.validation import LARGEST, as_rows, find_too_large, frozen
 from abound.vectorise.blocks import Block, encode
 from abound.vectorise.lexicon import Lexicon, Space, scan
 from abound.vectorise.text import TextVectorizer
@@ -181,7 +182,11 @@ class Student:
             if not count_known(vectoriser, texts[0]):
                 vectoriser.partial_fit(texts)
             return vectoriser.transform(texts)
-        return vector_row(correction.features or (), self.model.estimator.n_features_in_)
+        row = vector_row(correction.features or (), self.model.estimator.n_features_in_)
+        entry = find_too_large(row.data)
+        if entry is not None:
+            raise InputError("features", f"column {row.indices[entry]} is {row.data[entry]:.3g}, beyond ±{LARGEST:.0e}")
+        return row
 
     def _all_titles(self) -> Any:
         titles = self.model.titles

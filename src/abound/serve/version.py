@@ -15,7 +15,7 @@ from abound.learn.model import Model
 from abound.serve.features import name_features
 from abound.serve.inputs import counts_from_zero
 from abound.serve.searching import ClassSearch
-from abound.validation import Rows, as_rows
+from abound.validation import LARGEST, Rows, as_rows
 
 Vector = tuple[Sequence[int], Sequence[float]]
 Mask = npt.NDArray[np.bool_]
@@ -282,10 +282,18 @@ class Version:
         """
         width = self.model.estimator.n_features_in_ + most
         columns = [feature - self.first_feature for feature in features]
-        for feature, column in zip(features, columns, strict=True):
+        totals: dict[int, float] = {}
+        for feature, column, value in zip(features, columns, values, strict=True):
             if not 0 <= column < width:
                 low, high = self.first_feature, width - 1 + self.first_feature
                 raise InputError("features", f"feature {feature}: the model takes the features {low} to {high}")
+            # What is given twice is added up.
+            totals[column] = total = totals.get(column, 0.0) + value
+            if not abs(total) <= LARGEST:
+                problem = (
+                    f"a value beyond ±{LARGEST:.0e} cannot be ranked. Scale the values, for example to unit length"
+                )
+                raise InputError("features", f"feature {feature} is {total:.3g}: {problem}")
         return tuple(zip(columns, values, strict=True))
 
     def _matrix(self, vectors: Sequence[Vector]) -> Any:

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
+from abound.validation import LARGEST as LARGEST_VALUE
+
 TEXT_LENGTH = 100_000
 """Characters of a text."""
 
@@ -29,6 +31,9 @@ Label = Annotated[str, Field(min_length=1, max_length=1000)]
 Labels = Annotated[list[Label], Field(min_length=1, max_length=BATCH)]
 Score = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
 
+# The model checks the limits itself, and names the feature.
+Value = Annotated[FiniteFloat, Field(json_schema_extra={"minimum": -LARGEST_VALUE, "maximum": LARGEST_VALUE})]
+
 
 class Strict(BaseModel):
     """Unknown fields and numbers in quotes are errors."""
@@ -40,7 +45,7 @@ class Features(Strict):
     """A sparse vector, for models that were trained on vectors."""
 
     indices: Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 2)]], Field(max_length=ENTRIES)]
-    values: Annotated[list[Score], Field(max_length=ENTRIES)]
+    values: Annotated[list[Value], Field(max_length=ENTRIES)]
 
     @model_validator(mode="after")
     def _equally_long(self) -> Features:

@@ -120,8 +120,8 @@ def _numbers(tensor: Tensor, dtype: Any) -> Any:
         numbers = np.array(tensor.data, dtype)
     except OverflowError:
         raise InputError("inputs", f"a number of the tensor {tensor.name!r} is too large") from None
-    if dtype is not np.int64 and not (np.abs(numbers) <= -LOWEST).all():
-        raise InputError("inputs", f"the numbers of the tensor {tensor.name!r} must be finite and fit into 32 bits")
+    if dtype is not np.int64 and not np.isfinite(numbers).all():
+        raise InputError("inputs", f"the numbers of the tensor {tensor.name!r} must be finite")
     return numbers
 
 
