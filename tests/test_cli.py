@@ -33,13 +33,13 @@ def vectors(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(texts: Path, tmp_path: Path) -> Path:
-    run("train", texts, "--model", tmp_path / "model")
+    run("train", texts, "--learner", "ff", "--model", tmp_path / "model")
     return tmp_path / "model"
 
 
 @pytest.fixture
 def vector_model(vectors: Path, tmp_path: Path) -> Path:
-    run("train", vectors, "--model", tmp_path / "vector_model")
+    run("train", vectors, "--learner", "ff", "--model", tmp_path / "vector_model")
     return tmp_path / "vector_model"
 
 
@@ -71,6 +71,34 @@ def test_train_writes_a_model_that_python_loads(texts: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(loaded.predict_topk(documents.texts, 3).labels, again.labels)
 
 
+def test_without_a_learner_the_one_that_suits_the_data_is_taken(texts: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    advised = run_json("compare", texts, "--explain")
+    report = run_json("train", texts, "--model", path)
+    assert report["learner"] == LEARNERS[advised["take"]].learner == run_json("inspect", path)["learner"]
+    rule = advised["rules"][0]
+    assert report["chosen"] == {"learner": rule["take"], "when": rule["when"], "why": rule["why"]}
+    said = run("train", texts, "--model", path).stderr
+    assert said.startswith(f"abound: taking the learner {advised['take']} ({rule['when']}): ")
+    assert run("train", texts, "--learner", "ff", "--model", path).stderr == ""
+    assert run_json("train", texts, "--learner", "ff", "--model", path)["chosen"] is None
+
+
+def test_the_choice_knows_several_labels_and_what_must_go_on_learning(texts: Path, tmp_path: Path) -> None:
+    several = write_tsv(tmp_path / "several.tsv", [(f"{label},drink", text) for label, text in make_rows()])
+    for data in (texts, several):
+        for online in ((), ("--online",)):
+            taken = run_json("train", data, "--model", tmp_path / "model", *online)["chosen"]["learner"]
+            assert taken == run_json("compare", data, "--explain", *online)["take"]
+            assert not online or hasattr(LEARNERS[taken], "partial_fit")
+    run("learn", tmp_path / "model", several)
+    refused = run("train", texts, "--model", tmp_path / "no", "--online", "--learner", "ind", code=2)
+    assert "is not online" in refused.stderr
+    refused = run("train", several, "--model", tmp_path / "no", "--set", "nothing=1", code=2)
+    assert "taking the learner" in refused.stderr and "has no parameter 'nothing'" in refused.stderr
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_goes_all_the_way(learner: str, texts: Path, tmp_path: Path) -> None:
     path = tmp_path / "model"
@@ -92,7 +120,7 @@ def test_validation_fraction_taxonomy_and_titles(texts: Path, tmp_path: Path) ->
     (tmp_path / "tree").write_text(edges)
     (tmp_path / "titles").write_text("tea\tLeaves in water\nbeer\tBarley in water\n")
     extras = ("--taxonomy", tmp_path / "tree", "--titles", tmp_path / "titles", "--validation-fraction", 0.25)
-    report = run_json("train", texts, "--model", tmp_path / "model", *extras)
+    report = run_json("train", texts, "--learner", "ff", "--model", tmp_path / "model", *extras)
     assert {"R1", "R5"} <= set(report["history"][0])
     assert run_json("evaluate", tmp_path / "model", texts)["measures"]["tree_loss"] >= 0
     line = run("predict", tmp_path / "model", "-", "-k", 1, "--json", input="green leaf kettle\n").stdout
@@ -166,7 +194,7 @@ def test_evaluate_has_all_measures(kind: str, request: pytest.FixtureRequest, tm
 def test_multi_label_measures(tmp_path: Path) -> None:
     rows = [(f"{label},drink" if i % 2 else f"{label},drink,all", text) for i, (label, text) in enumerate(make_rows())]
     data = write_tsv(tmp_path / "train.tsv", rows)
-    run("train", data, "--model", tmp_path / "model", "--set", "passes=3")
+    run("train", data, "--learner", "ff", "--model", tmp_path / "model", "--set", "passes=3")
     found = run_json("evaluate", tmp_path / "model", data)["measures"]
     model, documents = Model.load(tmp_path / "model"), read_documents(data)
     y, ranked = documents.labels.to_y(), model.predict_topk(documents.texts, 50).labels
@@ -218,7 +246,7 @@ def test_model_remembers_how_vectors_count(tmp_path: Path) -> None:
     rows = make_rows(150)
     train = write_svm(tmp_path / "train.svm", rows, first=0)
     assert any(" 0:" in line for line in train.read_text().splitlines())
-    run("train", train, "--model", tmp_path / "model")
+    run("train", train, "--learner", "ff", "--model", tmp_path / "model")
     without_zero = [row for row in make_rows(40, seed=5) if "green" not in row[1]]
     test = write_svm(tmp_path / "test.svm", without_zero, first=0)
     assert not any(" 0:" in line for line in test.read_text().splitlines())
@@ -300,7 +328,7 @@ def test_inspect_names_strong_edges_and_leaky_features(tmp_path: Path) -> None:
     rows = [(label, f"the own{label}") for label in labels for _ in range(12)]
     order = np.random.default_rng(0).permutation(len(rows))
     data = write_tsv(tmp_path / "train.tsv", [rows[i] for i in order])
-    run("train", data, "--model", tmp_path / "model", "--set", "margin=1")
+    run("train", data, "--learner", "ff", "--model", tmp_path / "model", "--set", "margin=1")
     found = run_json("inspect", tmp_path / "model")
     assert found["strong_edges"]["count"] == 200
     assert all(edge["feature"] == "own" + edge["label"] for edge in found["strong_edges"]["examples"])
@@ -309,7 +337,7 @@ def test_inspect_names_strong_edges_and_leaky_features(tmp_path: Path) -> None:
 
 def test_rare_features_are_not_leaky(tmp_path: Path) -> None:
     data = write_tsv(tmp_path / "train.tsv", [(f"c{number}", f"word{number}") for number in range(30)])
-    run("train", data, "--model", tmp_path / "model")
+    run("train", data, "--learner", "ff", "--model", tmp_path / "model")
     assert run_json("inspect", tmp_path / "model")["leaky_features"]["count"] == 0
 
 
@@ -339,7 +367,7 @@ def test_explain_names_features_of_vectors(vector_model: Path, tmp_path: Path) -
 
 
 def test_hashed_words_are_found_in_the_text(texts: Path, tmp_path: Path) -> None:
-    run("train", texts, "--model", tmp_path / "model", "--text", "hashing=4096")
+    run("train", texts, "--learner", "ff", "--model", tmp_path / "model", "--text", "hashing=4096")
     votes = run_json("explain", tmp_path / "model", "green leaf", "-k", 1)["classes"][0]["votes"]
     assert {name for name, _ in votes} == {"green", "leaf"}
     assert all(
@@ -378,7 +406,7 @@ def test_word_prediction_task_end_to_end(tmp_path: Path) -> None:
     assert len(train) + len(test) == 240
     assert train.X.shape[1] == test.X.shape[1] == len(names)
     assert set(train.labels.classes) == {"the", "cat", "sat", "on", "mat", "dog", "ran", "to"}
-    run("train", tmp_path / "task", "--model", tmp_path / "model")
+    run("train", tmp_path / "task", "--learner", "ff", "--model", tmp_path / "model")
     assert run_json("evaluate", tmp_path / "model", tmp_path / "task")["measures"]["R1"] > 0.8
     votes = run_json("explain", tmp_path / "model", "0:1", "--features", tmp_path / "task" / "features.txt")
     assert all("=" in name for entry in votes["classes"] for name, _ in entry["votes"])

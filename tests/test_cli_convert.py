@@ -24,7 +24,7 @@ def rows(vectors: Path) -> Path:
 
 def test_all_commands_take_the_file_in_place_of_the_vectors(vectors: Path, rows: Path, tmp_path: Path) -> None:
     for name, data in (("one", vectors), ("other", rows)):
-        run("train", data, "--model", tmp_path / name)
+        run("train", data, "--learner", "ff", "--model", tmp_path / name)
         run("learn", tmp_path / name, data)
     one, other = open_arrays(tmp_path / "one"), open_arrays(tmp_path / "other")
     assert list(one) == list(other)
@@ -54,7 +54,7 @@ def test_a_budget_is_kept_or_refused_before_work(rows: Path, tmp_path: Path, lea
 def test_a_learner_without_a_budget_and_a_size_that_is_none_are_wrong_usage(rows: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     run("train", rows, "--learner", "frequency", "--memory", "1GB", "--model", model, code=2)
-    run("train", rows, "--memory", "much", "--model", model, code=2)
+    run("train", rows, "--learner", "ff", "--memory", "much", "--model", model, code=2)
     run("convert", rows, tmp_path / "again.rows", "--read", "text_column=a", code=2)
 
 

@@ -25,7 +25,7 @@ def texts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(texts: Path, tmp_path: Path) -> Path:
-    run("train", texts, "--model", tmp_path / "model")
+    run("train", texts, "--learner", "ff", "--model", tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -98,14 +98,15 @@ def test_texts_and_vectors_are_not_mixed_up(model: Path, texts: Path, tmp_path: 
 
 
 def test_wrong_usage(texts: Path, model: Path, tmp_path: Path) -> None:
-    train = ("train", texts, "--model", tmp_path / "m")
-    assert "there are ff, ind, ema" in misused(*train, "--learner", "fff")
+    unnamed = ("train", texts, "--model", tmp_path / "m")
+    assert "there are ff, ind, ema" in misused(*unnamed, "--learner", "fff")
+    train = (*unnamed, "--learner", "ff")
     assert "no parameter 'margins'; it has boolean, calibrate, checkpoint, cut" in misused(*train, "--set", "margins=1")
     assert "expected key=value" in misused(*train, "--set", "margin")
     assert "given twice" in misused(*train, "--set", "margin=1", "--set", "margin=2")
     assert "passes=0: it must be a whole number at least 1" in misused(*train, "--set", "passes=0")
     assert "has no parameter 'validation_fraction'" in misused(
-        *train, "--learner", "frequency", "--validation-fraction", 0.1
+        *unnamed, "--learner", "frequency", "--validation-fraction", 0.1
     )
     assert "has no parameter 'ngrams'; it has analyzer" in misused(*train, "--text", "ngrams=2")
     assert "reading has no parameter 'part'; it has format" in misused(*train, "--read", "part=test")
@@ -183,9 +184,9 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, n_passes: int) -> None:
 def test_interrupted_training_keeps_what_was_learned(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("train", texts, "--model", tmp_path / "two", "--set", "passes=2")
+    run("train", texts, "-l", "ff", "--model", tmp_path / "two", "--set", "passes=2")
     interrupt_after(monkeypatch, 2)
-    result = run("train", texts, "--model", tmp_path / "model", "--set", "passes=9", "--json", code=130)
+    result = run("train", texts, "-l", "ff", "-m", tmp_path / "model", "--set", "passes=9", "--json", code=130)
     assert result.stdout == ""
     assert result.stderr == f"abound: interrupted: what was learned so far is in {tmp_path / 'model'}\n"
     model, two = Model.load(tmp_path / "model").estimator, Model.load(tmp_path / "two").estimator

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from abound.compare.choose import Rule, advise, traits_of
 from abound.learn.base import RankingClassifier
 from abound.learn.model import Model
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import LEARNERS, make_learner
+from abound.read.datasets import Dataset
 from abound.read.disk_rows import DiskRows
 from abound.read.documents import Documents
 from abound.read.taxonomy import Taxonomy
@@ -79,6 +81,26 @@ def checked_vectoriser(parameters: Mapping[str, Any] | None = None) -> TextVecto
     parameters = dict(parameters or {})
     check_names(parameters, TextVectorizer().get_params(deep=False), "the vectoriser of texts")
     return TextVectorizer(**parameters)
+
+
+def choose_learner(dataset: Dataset, vectoriser: TextVectorizer, *, online: bool = False) -> Rule:
+    """Say which learner suits the data, as ``abound compare --explain`` does.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its training part and its taxonomy count.
+    vectoriser : TextVectorizer
+        How texts become vectors.
+    online : bool
+        Whether the model must go on learning.
+
+    Returns
+    -------
+    Rule
+        Which one to take, when, and why.
+    """
+    return advise(traits_of(dataset, online=online, text=vectoriser.get_params(deep=False)))[0]
 
 
 def train_model(

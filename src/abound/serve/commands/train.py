@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,15 +20,25 @@ from abound.serve.commands.options import (
     read_options,
 )
 from abound.serve.guard import Interrupted, wrong_usage
-from abound.serve.output import make_table, megabytes, show, write_json
+from abound.serve.output import make_table, megabytes, say, show, write_json
 
 
 def train(
     data: DataArgument,
     model: Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help="Where to write the model.")],
     learner: Annotated[
-        str, typer.Option("--learner", "-l", metavar="NAME", help="Which learner; `abound learners` lists them.")
-    ] = "ff",
+        str | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME",
+            help="Which learner; `abound learners` lists them. By default the one that suits the data.",
+            show_default=False,
+        ),
+    ] = None,
+    online: Annotated[
+        bool, typer.Option("--online", help="The model must go on learning: choose among learners that can.")
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the learner, such as passes=3."),
@@ -64,31 +75,24 @@ def train(
     """
     import time
 
-    from abound.distribute import check_cluster
     from abound.progress import shown
     from abound.serve.inputs import read_training_data
     from abound.serve.settings import parse_pairs
-    from abound.serve.training import TrainingInterrupted, checked_learner, checked_vectoriser, train_model
+    from abound.serve.training import TrainingInterrupted, checked_vectoriser, choose_learner, train_model
 
     _check_target(model)
-    with wrong_usage("--learner"):
-        hints: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
-        known = checked_learner(learner).get_params(deep=False)
-    with wrong_usage("--cluster"):
-        check_cluster(cluster)
-        if cluster is not None and "cluster" not in known:
-            raise ValueError(f"the learner {learner!r} is not trained in parts: it has no use for a cluster")
-        hints["cluster"] = cluster
-    with wrong_usage("--checkpoint"):
-        if checkpoint is not None and "checkpoint" not in known:
-            raise ValueError(f"the learner {learner!r} is trained in one go: it has no use for a checkpoint")
-        hints["checkpoint"] = None if checkpoint is None else str(checkpoint)
+    written = {
+        "random_state": seed,
+        "n_jobs": jobs,
+        "cluster": cluster,
+        "checkpoint": checkpoint,
+        "validation_fraction": validation_fraction,
+        "memory": memory,
+    }
+    # What is named is checked before the data is read; what the data decides, after.
+    estimator = None if learner is None else _estimator(learner, written, settings, online)
     with wrong_usage("--set"):
-        parameters = {name: value for name, value in hints.items() if name in known}
-        parameters["validation_fraction"] = validation_fraction
-        parameters["memory"] = memory
-        parameters = {name: value for name, value in parameters.items() if value is not None}
-        estimator = checked_learner(learner, parameters | parse_pairs(settings or ()))
+        parse_pairs(settings or ())
     with wrong_usage("--text"):
         vectoriser = checked_vectoriser(({} if jobs is None else {"n_jobs": jobs}) | parse_pairs(text or ()))
     options = read_options(read)
@@ -96,21 +100,25 @@ def train(
     with shown():
         begin = time.perf_counter()
         dataset = read_training_data(data, options)
+        dataset = replace(dataset, taxonomy=more["taxonomy"] or dataset.taxonomy)
         rows, was_read = dataset.train, time.perf_counter()
+        chosen = None
+        if estimator is None:
+            chosen = choose_learner(dataset, vectoriser, online=online)
+            if not json:
+                say(f"taking the learner {chosen.take} ({chosen.when}): {chosen.why} Name another with --learner.")
+            estimator = _estimator(chosen.take, written, settings, online)
         try:
             trained = train_model(
-                rows,
-                estimator,
-                vectoriser,
-                taxonomy=more["taxonomy"] or dataset.taxonomy,
-                titles=more["titles"] or dataset.titles or None,
+                rows, estimator, vectoriser, taxonomy=dataset.taxonomy, titles=more["titles"] or dataset.titles or None
             )
         except TrainingInterrupted as interrupt:
             interrupt.model.save(model)
             raise Interrupted(f"what was learned so far is in {model}") from None
     seconds = {"read": was_read - begin, "train": time.perf_counter() - was_read}
     trained.save(model)
-    _report(trained, model, len(rows), seconds, json)
+    why = None if chosen is None else {"learner": chosen.take, "when": chosen.when, "why": chosen.why}
+    _report(trained, model, len(rows), seconds, json, chosen=why)
 
 
 def learn(
@@ -150,6 +158,33 @@ def learn(
     _report(loaded, target, n_rows, seconds, json)
 
 
+def _estimator(learner: str, written: dict[str, Any], settings: list[str] | None, online: bool) -> Any:
+    """Make a learner with what was written; what it has no use for is wrong usage."""
+    from abound.distribute import check_cluster
+    from abound.serve.settings import parse_pairs
+    from abound.serve.training import checked_learner
+
+    with wrong_usage("--learner"):
+        made = checked_learner(learner)
+        known = made.get_params(deep=False)
+    with wrong_usage("--online"):
+        if online and not hasattr(made, "partial_fit"):
+            raise ValueError(f"the learner {learner!r} is not online: it cannot go on learning")
+    with wrong_usage("--cluster"):
+        check_cluster(written["cluster"])
+        if written["cluster"] is not None and "cluster" not in known:
+            raise ValueError(f"the learner {learner!r} is not trained in parts: it has no use for a cluster")
+    with wrong_usage("--checkpoint"):
+        if written["checkpoint"] is not None and "checkpoint" not in known:
+            raise ValueError(f"the learner {learner!r} is trained in one go: it has no use for a checkpoint")
+    with wrong_usage("--set"):
+        hints = {"random_state", "n_jobs"} - set(known)
+        given = {name: value for name, value in written.items() if value is not None and name not in hints}
+        if "checkpoint" in given:
+            given["checkpoint"] = str(given["checkpoint"])
+        return checked_learner(learner, given | parse_pairs(settings or ()))
+
+
 def _check_target(path: Path) -> None:
     """Find out before the work that its result can be written."""
     if path.is_dir():
@@ -167,7 +202,7 @@ def _taxonomy_and_titles(taxonomy: Path | None, titles: Path | None) -> dict[str
     return {"taxonomy": tree, "titles": names}
 
 
-def _report(model: Any, path: Path, n_rows: int, seconds: dict[str, float], json: bool) -> None:
+def _report(model: Any, path: Path, n_rows: int, seconds: dict[str, float], json: bool, **more: Any) -> None:
     learner = model.estimator
     history = getattr(learner, "history_", [])
     report = {
@@ -181,6 +216,7 @@ def _report(model: Any, path: Path, n_rows: int, seconds: dict[str, float], json
         "edges": learner.n_edges_,
         "seconds": seconds,
         "history": history,
+        **more,
     }
     if json:
         write_json(report)
