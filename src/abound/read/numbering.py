@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -177,13 +177,13 @@ class Numbering:
             self._pool = _grown(self._pool, max(n_used + n_bytes, 2 * len(self._pool)))
 
 
-def as_objects(names: list[str]) -> npt.NDArray[Any]:
+def as_objects(names: Sequence[str | None]) -> npt.NDArray[Any]:
     """Make an array of Python strings, which takes as much room as the strings, not as the longest of them.
 
     Parameters
     ----------
-    names : list of str
-        The strings.
+    names : sequence of str or None
+        The strings; None stays None.
 
     Returns
     -------

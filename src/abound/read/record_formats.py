@@ -90,7 +90,7 @@ def _piece(name: str, records: list[Record], numbering: Numbering, options: Reco
     label_indptr, ids = numbering.rows(
         flat.buffer, indptr, flat.begins, flat.ends, lambda _, what, text: FormatError(name, None, what, text)
     )
-    groups = None if options.group_column is None else as_objects([group or "" for _, _, _, group in records])
+    groups = None if options.group_column is None else as_objects([group for _, _, _, group in records])
     return DocumentPiece(texts, label_indptr, ids, groups)
 
 
