@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,6 +45,9 @@ from abound.validation import (
     make_generator,
 )
 
+FIRST_MEETINGS = 5
+"""How often `partial_fit` learns the rows of a class that is new, at least: once would not do for it to be ranked."""
+
 LONGEST_HISTORY = 1000
 """Entries that the history keeps when learning goes on and on, and that a model file has of it."""
 
@@ -69,6 +73,8 @@ class OnlineClassifier(RankingClassifier):
     history_: list[dict[str, float]]
     _state: Any
     _run: tuple[Any, int]
+    _taught: bool = True
+    """Whether it began with `fit`, and not with rows that come and go."""
     _watch: tuple[frozenset[int], Callable[[], None]] | None = None
     """Passes of `fit` after which a committee takes what was learned so far, and how it does."""
 
@@ -101,6 +107,7 @@ class OnlineClassifier(RankingClassifier):
         self._remember(labels)
         self._run = (None, 0)
         self.history_ = []
+        self._taught = True
         self._state = self._start(rows.n_features, labels.n_classes)
         generator = make_generator(self.random_state)
         training, validation = self._hold_out(rows.n_rows, generator)
@@ -150,7 +157,11 @@ class OnlineClassifier(RankingClassifier):
 
     @alone
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows, once, in the order given; unseen labels and new features (a wider ``X``) are taken in.
+        """Learn more rows in the order given; unseen labels and new features (a wider ``X``) are taken in.
+
+        Rows are learned once. After ``fit``, those of a class that had none before are learned ``passes`` times, and
+        at least five times, so that it ranks for rows like its own, however few they are; a warning names classes that
+        do not.
 
         Parameters
         ----------
@@ -176,21 +187,26 @@ class OnlineClassifier(RankingClassifier):
         known = encode(classes).classes if first and classes is not None else None if first else self.classes_
         labels = check_labels(y, rows.n_rows, known)
         weights = check_sample_weight(sample_weight, rows.n_rows)
+        order = np.arange(rows.n_rows, dtype=np.int64)
+        new = order[:0]
         if first:
             self._remember(labels)
             self._run = (None, 0)
             self.history_ = []
             self._state = self._start(rows.n_features, labels.n_classes)
+            self._taught = False
         else:
+            new = self._rows_of_new(labels) if self._taught else new
+            order = np.concatenate((order, np.tile(new, max(self.passes, FIRST_MEETINGS) - 1)))
             self._extend(rows, labels)
         self._run = warn_if_sorted(labels, self.class_counts_, self._run)
-        order = np.arange(rows.n_rows, dtype=np.int64)
         number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
         try:
             self._pass(number, self._ordered(Examples(rows, labels, weights, order), order, None), True)
         finally:
             self._settle(rows)
         del self.history_[:-LONGEST_HISTORY]
+        self._warn_of_silent(take_rows(rows, new), labels.take(new))
         return self
 
     @property
@@ -223,6 +239,32 @@ class OnlineClassifier(RankingClassifier):
     @abstractmethod
     def _learn(self, examples: Examples, first_pass: bool) -> Float64Array:
         """One pass; returns the kernel's tally. In a first pass features count how often they are seen."""
+
+    def _rows_of_new(self, labels: Labels) -> IntArray:
+        """The rows of classes that have had no rows so far."""
+        is_new = np.ones(labels.n_classes + 1, np.bool_)
+        is_new[: len(self.class_counts_)] = self.class_counts_ == 0
+        owners = np.repeat(np.arange(len(labels)), np.diff(labels.indptr))
+        return np.unique(owners[is_new[labels.ids]])
+
+    def _warn_of_silent(self, rows: Rows, labels: Labels) -> None:
+        """Name the new classes that are not among the five best of any row of their own."""
+        if not rows.n_rows:
+            return
+        best = self._rank(rows, 5, None).ids
+        owners = np.repeat(np.arange(len(labels)), np.diff(labels.indptr))
+        counts = np.bincount(labels.ids, minlength=labels.n_classes)
+        ranks = (best[owners] == labels.ids[:, None]).any(axis=1)
+        is_new = self.class_counts_ == counts
+        silent = np.setdiff1d(labels.ids[is_new[labels.ids]], labels.ids[ranks])
+        if len(silent):
+            names = [repr(label) for label in self._labels_of(silent[:3]).tolist()] + ["..."] * (len(silent) > 3)
+            warnings.warn(
+                f"{len(silent)} new classes do not rank for rows like their own yet ({', '.join(names)}): "
+                f"{self.learner} changes too slowly for so few rows; learn them again, or train with all rows",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _meet(self, rows: Rows) -> None:
         """Count the features of rows that are about to be learned for the first time."""
@@ -291,9 +333,10 @@ class OnlineClassifier(RankingClassifier):
         return dict(self._state.arrays) if isinstance(self._state, FrozenState) else self._saved()
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"history": self.history_[-LONGEST_HISTORY:]}
+        return {"history": self.history_[-LONGEST_HISTORY:], "taught": self._taught}
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
+        self._taught = fitted.get("taught", True) is not False
         self._state = FrozenState(index.n_features, index.n_classes, index, n_edges, state)
         history = fitted.get("history", [])
         self.history_ = history if isinstance(history, list) else []

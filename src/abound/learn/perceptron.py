@@ -158,7 +158,7 @@ class PerceptronClassifier(PrototypeLearner):
         self._remember_from(first)
         weights = sum(member._mean_weights() for member in members) / self.n_members
         lists = lists_from(weights.astype(np.float32).tocsr())
-        self._state = PrototypeState(first._state.n_features, first._state.n_classes, None, lists)
+        self._state = PrototypeState(first._state.n_features, first._state.n_classes, None, lists, first._state.since)
         self.history_ = [entry | {"member": j} for j, member in enumerate(members) for entry in member.history_]
         n_rows = check_rows(self, X, reset=False).n_rows
         return self._learn_decisions(X, check_labels(y, n_rows), check_sample_weight(sample_weight, n_rows))

@@ -67,10 +67,13 @@ class PrototypeState(OnlineState):
     """Weights by feature, the steps they have been through, and the sum of their changes × step, features × classes.
 
     The mean of the weights over all steps is ``weights - sums / steps``: a change made after t of T steps has not been
-    in force for t of them.
+    in force for t of them. A class that came after t of them had no weights until then: its mean over the steps since
+    is T / (T - t) times as large.
     """
 
     lists: PrototypeLists
+    since: IntArray
+    """The steps before the first row of a column's class."""
     steps: int = 0
     sums: Any = None
     book: ChangeBook = field(default_factory=ChangeBook)
@@ -138,11 +141,15 @@ class PrototypeLearner(OnlineClassifier):
         return max(32, int(self.dense_share * self._state.n_classes))
 
     def _start(self, n_features: int, n_classes: int) -> PrototypeState:
-        return PrototypeState(n_features, n_classes, None, empty_lists(n_features, n_classes + self.n_common))
+        width = n_classes + self.n_common
+        return PrototypeState(n_features, n_classes, None, empty_lists(n_features, width), np.zeros(width, np.int64))
 
     def _grow(self, n_features: int, n_classes: int) -> None:
         width = n_classes + self.n_common
         self._state.lists = widened(self._state.lists, n_features, width)
+        # A class that comes now is averaged from now on: over all steps, it would hardly ever rank.
+        more = width - len(self._state.since)
+        self._state.since = np.pad(self._state.since, (0, more), constant_values=self._state.steps)
         if self._state.sums is not None:
             self._state.sums.resize((n_features, width))
 
@@ -261,7 +268,10 @@ class PrototypeLearner(OnlineClassifier):
         if sums is None:
             return weights
         own = sums if weights.shape == sums.shape else sums[first:last]
-        return (weights - own / self._state.steps).tocsr()
+        mean, steps, since = (weights - own / self._state.steps).tocsr(), self._state.steps, self._state.since
+        if since.any():
+            mean.data *= (steps / np.maximum(steps - since, 1))[mean.indices]
+        return mean
 
     def _degrees(self) -> IntArray:
         degrees = np.empty(self._state.n_features, dtype=np.int64)
@@ -304,6 +314,8 @@ class PrototypeLearner(OnlineClassifier):
         saved = _csr_arrays("", self._weights())
         if self._state.sums is not None:
             saved |= _csr_arrays("sum_", self._state.sums)
+        if self._state.since.any():
+            saved["since"] = self._state.since
         return saved | {"steps": np.array([self._state.steps])}
 
     def _restored(self, arrays: Section, n_classes: int) -> PrototypeState:
@@ -313,7 +325,12 @@ class PrototypeLearner(OnlineClassifier):
         if sums is not None and sums.shape != weights.shape:
             raise arrays.fault("sum_indptr", f"{sums.shape[0]} features, the weights have {weights.shape[0]}")
         steps = int(arrays.require("steps", np.int64, (1,))[0])
-        return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), steps, sums)
+        since = np.zeros(width, np.int64)
+        if "since" in arrays:
+            since[:] = arrays.require("since", np.int64, (width,))
+            if since.min() < 0 or since.max() > steps:
+                raise arrays.fault("since", f"a class came before the first or after the last of {steps} steps")
+        return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), since, steps, sums)
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         kept = prefixed("lists/", lists_to_arrays(self._state.lists))
@@ -327,15 +344,22 @@ class PrototypeLearner(OnlineClassifier):
         lists = lists_from_arrays(arrays.section("lists/"), state.n_features, width)
         sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
         steps = int(arrays.require("steps", np.int64, (1,))[0])
-        return PrototypeState(state.n_features, state.n_classes, None, lists, steps, sums)
+        return PrototypeState(state.n_features, state.n_classes, None, lists, state.since, steps, sums)
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
         """Weights that become one add up."""
         columns = np.concatenate((np.arange(self.n_common), np.where(new_ids >= 0, new_ids + self.n_common, -1)))
-        width = n_classes + self.n_common
-        self._state.lists = lists_from(_remapped(self._weights(), columns, width))
-        if self._state.sums is not None:
-            self._state.sums = _remapped(self._state.sums, columns, width)
+        width, state = n_classes + self.n_common, self._state
+        weights, since = _remapped(self._weights(), columns, width), np.full(width, state.steps)
+        np.minimum.at(since, columns[columns >= 0], state.since[columns >= 0])
+        if state.sums is not None and state.since.any():
+            # Classes that become one may have come at different times; their means add up as their weights do.
+            mean = _remapped(self._mean_weights(), columns, width)
+            left = sp.diags_array((state.steps - since).astype(np.float64))
+            state.sums = (weights * float(state.steps) - mean @ left).tocsr()
+        elif state.sums is not None:
+            state.sums = _remapped(state.sums, columns, width)
+        state.lists, state.since = lists_from(weights), since
 
     def _view(self, rows: Rows) -> Rows:
         return rows
