@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -207,3 +208,21 @@ def test_the_page_names_every_setting() -> None:
         ]
         for name, value in ((name, value) for setting in settings for name, value in setting.items()):
             assert f"{value:g}" in line if isinstance(value, int | float) else name == "loss" or value in line
+
+
+def test_the_pages_say_what_ten_times_the_classes_were_measured_to_cost() -> None:
+    """The latest table of `benchmarks/results/label_tree.jsonl` decides."""
+    root = PAGE.parents[1]
+    lines = (root / "benchmarks" / "results" / "label_tree.jsonl").read_text().splitlines()
+    table = "Label trees and the number of classes"
+    grown = [row for row in map(json.loads, lines) if row.get("table") == table and "figures" in row]
+    latest = [row["figures"] for row in grown if row["date"] == max(row["date"] for row in grown)]
+    times = {
+        what: sorted(figures[f"{what}, times the last"] for figures in latest if f"{what}, times the last" in figures)
+        for what in ("training", "ranking")
+    }
+    said = {what: f"{found[0]:.1f} to {found[-1]:.1f} times the {what}" for what, found in times.items()}
+    for page in ("README.md", "docs/choose.md", "docs/algorithms/label-tree.md", "docs/cluster.md", "CHANGELOG.md"):
+        text = " ".join((root / page).read_text().split())
+        assert re.search(rf"en times the classes of the same [^.]*rows[^.]* cost[^.]* {said['training']}", text), page
+        assert "times the ranking" not in text or said["ranking"] in text
