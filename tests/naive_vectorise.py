@@ -28,6 +28,29 @@ def key_of(token):
     return int.from_bytes(encoded.ljust(8, b"\0"), "big")
 
 
+def is_short(token):
+    """Whether a token is its key."""
+    return 0 < len(token.encode()) <= 8 and "\0" not in token
+
+
+def home_of(token, n_slots):
+    """The slot of a table where the search for a short token begins."""
+    key = key_of(token)
+    return ((key ^ key >> 32) * 0x9E3779B97F4A7C15 % 2**64 >> 32) % n_slots
+
+
+def longest_run(tokens, n_slots):
+    """Put tokens into a table slot by slot; return how many are side by side at most."""
+    taken = [False] * n_slots
+    for token in tokens:
+        slot = home_of(token, n_slots)
+        while taken[slot]:
+            slot = (slot + 1) % n_slots
+        taken[slot] = True
+    runs = "".join("x" if each else " " for each in taken * 2).split()
+    return max(map(len, runs), default=0)
+
+
 def count_row(codes):
     """Counts by code, in the order of first occurrence; -1 is left out."""
     return list(Counter(code for code in codes if code != -1).items())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from abound import FeatureFocusClassifier, IndependentClassifier, Model
 from abound.learn.online import OnlineClassifier
 from abound.read.documents import Documents
 from abound.serve.guard import guarded
+from abound.serve.journal import Correction, Journal, Proposal, journal_path
+from abound.serve.served import ServedModel
 from abound.serve.training import TrainingInterrupted, train_model
+from abound.store import ModelFileError
 from cli_data import make_rows, run, run_json, write_svm, write_tsv
 
 
@@ -42,6 +46,29 @@ def misused(*arguments: Any) -> str:
     result = run(*arguments, code=2)
     assert result.stdout == ""
     return " ".join(str(result.stderr).split())
+
+
+def test_every_command_that_takes_a_model_asks_before_it_runs_its_pattern(texts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    run("train", texts, "--model", model, "--text", r"token_pattern=(?u)(?:\w)+")
+    with closing(Journal(journal_path(model), create=True)) as journal:
+        journal.append([Proposal(Correction(("A",), "red"), "v1", None)])
+    for command in (
+        ("predict", model, texts),
+        ("evaluate", model, texts),
+        ("explain", model, "text"),
+        ("inspect", model),
+        ("prune", model, "--max-degree", 1, "--output", tmp_path / "p"),
+        ("journal", model, "undo", 1),
+        ("journal", model, "retrain", "--output", tmp_path / "r"),
+        ("learn", model, texts),
+    ):
+        assert "--trust" in fails(*command)
+        run(*command, "--trust")
+    with pytest.raises(ModelFileError, match="--trust"):
+        ServedModel("model", model)
+    served = ServedModel("model", model, trust=True)
+    served.close()
 
 
 def test_missing_files(texts: Path, model: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,42 @@ def test_new_words_and_classes_are_learned_from_a_loaded_model(model: Model, tmp
     again = Model.load(tmp_path / "model")
     assert again.predict(["sparkling water"]).tolist() == ["water"]
     assert again.titles["water"] == "", "a class that came later has no title yet"
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_models_that_share_a_vectoriser_learn_apart(model: Model, tmp_path: Path, from_file: bool) -> None:
+    """A new word widened the rows of the other model, which could not rank any more."""
+    if from_file:
+        model.save(tmp_path / "model")
+        model = Model.load(tmp_path / "model")
+    vectoriser = model.vectoriser
+    assert vectoriser is not None
+    other = Model(FeatureFocusClassifier().fit(vectoriser.transform(TEXTS), LABELS), vectoriser)
+    titled = replace(model, titles={"water": "Water"})
+    before = other.predict_topk(TEXTS, 3).scores
+    model.partial_fit(["sparkling water"], ["water"])
+    assert other.vectoriser is vectoriser and vectoriser.n_features_ == other.estimator.n_features_in_
+    np.testing.assert_array_equal(other.predict_topk(TEXTS, 3).scores, before)
+    assert model.predict(["water"]).tolist() == ["water"]
+    assert titled.estimator is model.estimator and titled.predict(["water"]).tolist() == ["water"]
+    other.partial_fit(["hot cocoa"], ["cocoa"])
+    assert other.predict(["cocoa"]).tolist() == ["cocoa"]
+    assert model.predict(["cocoa", "water"]).tolist()[1] == "water"
+    alone = model.vectoriser
+    model.partial_fit(["still water"], ["water"])
+    assert model.vectoriser is alone, "nobody else has it, so it is not copied again"
+
+
+@pytest.mark.parametrize("grams", [(1, 1), (1, 2)])
+def test_a_pattern_from_a_file_runs_if_it_is_trusted(tmp_path: Path, grams: tuple[int, int]) -> None:
+    vectoriser = TextVectorizer(token_pattern=r"(?u)(?:\w+)+\d", ngram_range=grams)
+    learner = FeatureFocusClassifier().fit(vectoriser.fit_transform(["tea1 milk2", "coffee3"]), ["tea", "coffee"])
+    Model(learner, vectoriser).save(tmp_path / "model")
+    for load in (abound.load, Model.load):
+        with pytest.raises(ModelFileError, match=r"model: token_pattern=.*abound\.load\(path, trust=True\)") as refused:
+            load(tmp_path / "model")
+        assert "damaged" not in str(refused.value)
+        assert load(tmp_path / "model", trust=True).predict(["tea1"]).tolist() == ["tea"]
 
 
 def test_a_learner_that_is_not_online_says_so() -> None:

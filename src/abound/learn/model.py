@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
+from weakref import WeakSet
 
 import numpy as np
 
@@ -15,7 +18,10 @@ from abound.learn.online import OnlineClassifier
 from abound.learn.persist import Arrays, learner_arrays, learner_from
 from abound.read.taxonomy import Taxonomy
 from abound.store import LazyStrings, ModelFileError, Stored, open_arrays, pack_strings, save_arrays
+from abound.vectorise.saving import UntrustedPattern
 from abound.vectorise.text import TextVectorizer
+
+_LOOKING = Lock()
 
 
 @dataclass(eq=False)
@@ -29,7 +35,8 @@ class Model:
     estimator : RankingClassifier
         A fitted learner.
     vectoriser : TextVectorizer, optional
-        Turns texts into the rows that the learner knows.
+        Turns texts into the rows that the learner knows. Models of other learners may share it: one that learns new
+        words goes on with a copy.
     taxonomy : Taxonomy, optional
         Where the classes stand.
     titles : mapping of label to str, optional
@@ -50,6 +57,10 @@ class Model:
     taxonomy: Taxonomy | None = None
     titles: Mapping[Any, str] | None = None
     extra: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        with _LOOKING:
+            _MODELS.add(self)
 
     def rows(self, inputs: Any) -> Any:
         """Turn inputs into the learner's rows.
@@ -121,9 +132,20 @@ class Model:
         if not hasattr(learner, "partial_fit"):
             raise ValueError(f"the learner {learner.learner!r} is not online: train it again on all data")
         if self.vectoriser is not None:
+            self._take_vectoriser()
             inputs = self.vectoriser.partial_fit(inputs).transform(inputs)
         learner.partial_fit(inputs, y)
         return self
+
+    def _take_vectoriser(self) -> None:
+        """Leave the vectoriser, before it grows, to the models of other learners, which do not know the new words."""
+        with _LOOKING:
+            sharing = [model for model in _MODELS if model.vectoriser is self.vectoriser]
+            own = [model for model in sharing if model.estimator is self.estimator]
+            if len(own) < len(sharing):
+                twin = copy.deepcopy(self.vectoriser)
+                for model in own:
+                    model.vectoriser = twin
 
     @property
     def is_online(self) -> bool:
@@ -154,13 +176,16 @@ class Model:
         save_arrays(path, arrays, meta, extra=self.extra)
 
     @classmethod
-    def load(cls, path: str | Path) -> Model:
+    def load(cls, path: str | Path, *, trust: bool = False) -> Model:
         """Read a model file: mapped, not copied, and checked before use.
 
         Parameters
         ----------
         path : path
             The file.
+        trust : bool
+            Whether to run what the file has of its own: a ``token_pattern`` that is not one of the common ones. Any
+            regular expression runs then, and some take for ever on a short text.
 
         Returns
         -------
@@ -169,27 +194,33 @@ class Model:
         """
         stored = open_arrays(path)
         estimator = learner_from(stored, stored.meta.get("estimator"))
-        vectoriser = _vectoriser(stored)
+        vectoriser = _vectoriser(stored, trust)
         if vectoriser is not None and vectoriser.n_features_ != estimator.n_features_in_:
             problem = f"the vectoriser knows {vectoriser.n_features_} features, the learner {estimator.n_features_in_}"
             raise stored.fault("vectoriser", problem)
         return cls(estimator, vectoriser, _taxonomy(stored), _titles(stored, estimator), dict(stored.extra))
 
 
-def load(path: str | Path) -> Any:
+_MODELS: WeakSet[Model] = WeakSet()
+"""The models of this process."""
+
+
+def load(path: str | Path, *, trust: bool = False) -> Any:
     """Read back what was saved: a learner saved by its ``save``, or a `Model` saved with a vectoriser or taxonomy.
 
     Parameters
     ----------
     path : path
         The file.
+    trust : bool
+        Whether to run what the file has of its own; see `Model.load`.
 
     Returns
     -------
     RankingClassifier or Model
         Ready to rank; no file is ever unpickled.
     """
-    model = Model.load(path)
+    model = Model.load(path, trust=trust)
     alone = model.vectoriser is None and model.taxonomy is None and model.titles is None
     return model.estimator if alone else model
 
@@ -218,14 +249,17 @@ def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
     return {prefix + name: array for name, array in arrays.items()}
 
 
-def _vectoriser(stored: Stored) -> TextVectorizer | None:
+def _vectoriser(stored: Stored, trust: bool) -> TextVectorizer | None:
     section, meta = stored.section("vectoriser/"), stored.meta.get("vectoriser")
     if not len(section):
         return None
     if not isinstance(meta, dict):
         raise stored.fault("meta", "the setting 'vectoriser' is missing or of a wrong type")
     with _as_fault(stored, "vectoriser"):
-        return TextVectorizer.from_arrays(dict(section), meta)
+        try:
+            return TextVectorizer.from_arrays(section, meta, trust=trust)
+        except UntrustedPattern as error:
+            raise ModelFileError(stored.path, error.problem, error.remedy) from None
 
 
 def _taxonomy(stored: Stored) -> Taxonomy | None:
@@ -241,7 +275,7 @@ def _as_fault(stored: Stored, part: str) -> Iterator[None]:
         yield
     except ModelFileError:
         raise
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise stored.fault(part, str(error)) from None
 
 

@@ -107,6 +107,8 @@ class Follower:
         Its journal; None if there is nothing to learn.
     use_snapshot : bool
         Whether to go on from a snapshot, if there is one.
+    trust : bool
+        See `Model.load`.
 
     Attributes
     ----------
@@ -122,12 +124,14 @@ class Follower:
     _skipped: set[int]
     _student: Student | None
 
-    def __init__(self, path: Path, journal: Journal | None, *, use_snapshot: bool = True) -> None:
+    def __init__(self, path: Path, journal: Journal | None, *, use_snapshot: bool = True, trust: bool = False) -> None:
         self.path = path
         self.journal = journal
+        self._trust = trust
         before = None
         while before != (signature := Signature.of(self.path)):
-            before, model, version = signature, one_thread(Model.load(self.path)), file_version(self.path)
+            model, version = one_thread(Model.load(self.path, trust=trust)), file_version(self.path)
+            before = signature
         self.signature, self.base, self._file = signature, version, model
         self.base_mark = self._checked_mark(model)
         self._begin_again()
@@ -262,7 +266,7 @@ class Follower:
             log.warning("%s is left aside: the journal that it has learned from is not there, or empty", snapshot)
             return
         try:
-            model = one_thread(Model.load(snapshot))
+            model = one_thread(Model.load(snapshot, trust=self._trust))
         except (ModelFileError, OSError, ValueError) as error:
             log.warning("the snapshot is left aside: %s", error)
             return
@@ -282,7 +286,7 @@ class Follower:
 
     def _snapshot_mark(self) -> int:
         try:
-            model = Model.load(snapshot_path(self.path))
+            model = Model.load(snapshot_path(self.path), trust=self._trust)
         except (ModelFileError, OSError, ValueError):
             return -1
         mark = self._mark(model)

@@ -22,7 +22,9 @@ LEAKY = 0.25
 DEGREE_BINS = (0, 1, 2, 5, 10, 25, 100)
 
 
-def inspect_model(path: str | Path, *, examples: int = 10, names: Sequence[str] | None = None) -> dict[str, Any]:
+def inspect_model(
+    path: str | Path, *, examples: int = 10, names: Sequence[str] | None = None, trust: bool = False
+) -> dict[str, Any]:
     """Describe a model file.
 
     Parameters
@@ -33,13 +35,15 @@ def inspect_model(path: str | Path, *, examples: int = 10, names: Sequence[str] 
         How many classes, edges and features to list.
     names : sequence of str, optional
         Names of the features of a model of vectors.
+    trust : bool
+        See `Model.load`.
 
     Returns
     -------
     dict
         Names and plain values; see ``docs/cli.md``.
     """
-    model = Model.load(path)
+    model = Model.load(path, trust=trust)
     learner = model.estimator
     # Model.load has verified the content already.
     stored = open_arrays(path, verify=False)

@@ -52,7 +52,7 @@ def list_entries(model: Path) -> list[dict[str, Any]]:
         return [_listed(entry) | {"undone": undone.get(entry.id)} for entry in journal.entries() if entry.correction]
 
 
-def export_entries(model: Path, output: Path) -> int:
+def export_entries(model: Path, output: Path, *, trust: bool = False) -> int:
     """Write the corrections that were not taken back as data to train on.
 
     Parameters
@@ -61,6 +61,8 @@ def export_entries(model: Path, output: Path) -> int:
         The model file.
     output : Path
         Texts as ``.tsv``, ``.csv`` or ``.jsonl``; vectors as ``.svm`` or ``.jsonl``.
+    trust : bool
+        See `Model.load`.
 
     Returns
     -------
@@ -78,11 +80,11 @@ def export_entries(model: Path, output: Path) -> int:
     elif is_text:
         write_documents(output, [entry["text"] for entry in entries], labels)
     else:
-        _write_vectors(model, output, entries, labels)
+        _write_vectors(Model.load(model, trust=trust), output, entries, labels)
     return len(entries)
 
 
-def undo_entries(model: Path, entries: list[int]) -> list[int]:
+def undo_entries(model: Path, entries: list[int], *, trust: bool = False) -> list[int]:
     """Take corrections back; a server that uses the model follows within a moment.
 
     Parameters
@@ -91,6 +93,8 @@ def undo_entries(model: Path, entries: list[int]) -> list[int]:
         The model file.
     entries : list of int
         Which.
+    trust : bool
+        See `Model.load`.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def undo_entries(model: Path, entries: list[int]) -> list[int]:
         The entries that say so.
     """
     with closing(open_journal(model)) as journal:
-        follower = Follower(model, journal)
+        follower = Follower(model, journal, trust=trust)
         for entry in entries:
             if entry <= follower.base_mark:
                 raise JournalError(
@@ -108,7 +112,7 @@ def undo_entries(model: Path, entries: list[int]) -> list[int]:
         return [journal.undo(entry, file_version(model)) for entry in entries]
 
 
-def retrain(model: Path, output: Path) -> dict[str, Any]:
+def retrain(model: Path, output: Path, *, trust: bool = False) -> dict[str, Any]:
     """Learn all corrections that were not taken back, from the model file on, and write the result.
 
     Parameters
@@ -118,16 +122,18 @@ def retrain(model: Path, output: Path) -> dict[str, Any]:
     output : Path
         Where to; it may be the model file. The file says up to which entry it has learned, so that nothing is learned
         twice.
+    trust : bool
+        See `Model.load`.
 
     Returns
     -------
     dict
         ``corrections`` that were learned, and the ``entry`` up to which.
     """
-    if not can_learn(Model.load(model)):
+    if not can_learn(Model.load(model, trust=trust)):
         raise ValueError(f"{model}: its learner is not online, or its state was left out, so it cannot learn")
     with closing(open_journal(model)) as journal:
-        follower = Follower(model, journal, use_snapshot=False)
+        follower = Follower(model, journal, use_snapshot=False, trust=trust)
         n_learned = follower.catch_up()
         follower.save(output)
         return {"corrections": n_learned, "entry": follower.applied}
@@ -147,14 +153,13 @@ def _listed(entry: Entry) -> dict[str, Any]:
     return listed | {"features": [list(pair) for pair in correction.features]}
 
 
-def _write_vectors(model: Path, output: Path, entries: list[dict[str, Any]], labels: list[Any]) -> None:
+def _write_vectors(model: Model, output: Path, entries: list[dict[str, Any]], labels: list[Any]) -> None:
     import scipy.sparse as sp
 
-    loaded = Model.load(model)
-    width = loaded.estimator.n_features_in_
+    width = model.estimator.n_features_in_
     rows = [vector_row(entry["features"], width) for entry in entries]
     widest = max((row.shape[1] for row in rows), default=width)
     for row in rows:
         row.resize((1, widest))
     X = sp.vstack(rows, format="csr") if rows else sp.csr_array((0, widest))
-    write_vectors(output, X, labels, header=counts_from_zero(loaded) is True)
+    write_vectors(output, X, labels, header=counts_from_zero(model) is True)

@@ -57,6 +57,8 @@ class ServedModel:
         The file.
     accepts : bool
         Whether corrections are accepted; those of the journal count in any case.
+    trust : bool
+        See `Model.load`.
 
     Attributes
     ----------
@@ -66,9 +68,10 @@ class ServedModel:
 
     version: Version
 
-    def __init__(self, name: str, path: Path, *, accepts: bool = False) -> None:
+    def __init__(self, name: str, path: Path, *, accepts: bool = False, trust: bool = False) -> None:
         self.name = name
         self.path = path
+        self._trust = trust
         self.n_suggested = 0
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._wake, self._stop = Event(), Event()
@@ -80,7 +83,7 @@ class ServedModel:
         self._fault = ""
         self._bad: tuple[Signature | None, Signature | None] | None = None
         self._journal = self._open_journal(create=accepts)
-        self._follower = Follower(path, self._journal)
+        self._follower = Follower(path, self._journal, trust=trust)
         if accepts and self._follower.can_learn:
             warm_up(self._follower.freeze())
         self._unsaved = self._follower.catch_up()
@@ -260,7 +263,7 @@ class ServedModel:
         journal = self._journal
         try:
             journal = journal or self._open_journal(create=False)
-            follower = Follower(self.path, journal)
+            follower = Follower(self.path, journal, trust=self._trust)
             follower.catch_up()
             version = self._make_version(follower)
         except Exception as error:

@@ -93,7 +93,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int = 1) ->
         return
     for path in settings.models.values():
         # A file that is damaged is better found here than by each worker.
-        Model.load(path)
+        Model.load(path, trust=settings.trust)
     _hand_down(settings)
     with tempfile.TemporaryDirectory(prefix="abound-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
@@ -127,7 +127,7 @@ def _opened(settings: Settings) -> Desk:
 
 
 def _hand_down(settings: Settings) -> None:
-    limits = {name: getattr(settings, name) for name in ("max_body", "max_batch", "max_text")}
+    limits = {name: getattr(settings, name) for name in ("max_body", "max_batch", "max_text", "trust")}
     models = {name: str(path) for name, path in settings.models.items()}
     os.environ[SETTINGS] = json.dumps({"models": models, **limits})
     if settings.token is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -183,7 +184,7 @@ class Lexicon:
         Parameters
         ----------
         stored : StoredWords
-            Distinct words and n-grams.
+            Distinct words and n-grams, checked (see `abound.vectorise.checks`).
         n_stop_words : int
             How many of the first words are stop words.
 
@@ -196,6 +197,12 @@ class Lexicon:
         lexicon.n_stop_words = n_stop_words
         lexicon._stored, lexicon._tables = stored, None
         return lexicon
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Lexicon:
+        twin = copy.copy(self)
+        # What is stored never changes.
+        twin._tables = copy.deepcopy(self._tables, memo)
+        return twin
 
     def to_stored(self) -> StoredWords:
         """Return the words and n-grams in the form in which they are saved.
@@ -234,8 +241,6 @@ class Lexicon:
             names, prefixes, last_words = self._stored
             words, grams = Words(len(names)), Grams(len(prefixes))
             words.find(pack(names), len(names), np.empty(len(names), np.int32), may_grow=True)
-            if len(words) != len(names):
-                raise ValueError("the saved vocabulary holds a word twice: the model file is damaged, save it again")
             every_word, every_gram = (np.arange(n, dtype=np.int32) for n in (len(names), len(prefixes)))
             source = GramTable(np.empty(0, np.uint64), prefixes.copy(), last_words.copy(), np.array([len(prefixes)]))
             grams.join(source, every_gram, every_word)

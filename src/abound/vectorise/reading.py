@@ -18,6 +18,9 @@ from abound.vectorise.codepoints import Fold, fold_tables
 
 DEFAULT_PATTERN = r"(?u)\b\w+\b"
 
+LONGEST_WORDS, LONGEST_CHARACTERS = 8, 15
+"""The longest n-gram, in words and in characters: rows and tables grow by each length more."""
+
 UNSET_PATTERNS = (DEFAULT_PATTERN, r"(?u)\b\w\w+\b")
 """What `token_pattern` holds if nobody set it: ours; and scikit-learn's, which was ours in earlier model files."""
 
@@ -79,6 +82,27 @@ def shortest_word(token_pattern: str) -> int:
     """
     match = _runs_of_word_characters.fullmatch(token_pattern)
     return len(match[1]) // len(r"\w") if match else 0
+
+
+def is_known_pattern(token_pattern: str) -> bool:
+    r"""Tell whether a regular expression is one of those that always take time linear in a text.
+
+    Parameters
+    ----------
+    token_pattern : str
+        A regular expression.
+
+    Returns
+    -------
+    bool
+        Whether it means "runs of word characters" and no more than that.
+
+    Examples
+    --------
+    >>> is_known_pattern(DEFAULT_PATTERN), is_known_pattern(r"(?u)(?:\w+)+\d")
+    (True, False)
+    """
+    return 0 < shortest_word(token_pattern) <= LONGEST_CHARACTERS
 
 
 def make_reading(vectoriser: Any) -> Reading:
@@ -219,8 +243,9 @@ def check_reading(vectoriser: Any) -> None:
         check_choice("analyzer", analyzer, ("word", "char", "char_wb"))
     if not (isinstance(ngram_range, Sequence) and len(ngram_range) == 2):
         raise ValueError(f"ngram_range={ngram_range!r}: it must be a pair of whole numbers, such as (1, 2)")
-    check_number("ngram_range[0]", ngram_range[0], 1, whole=True)
-    check_number("ngram_range[1]", ngram_range[1], ngram_range[0], whole=True)
+    longest = LONGEST_WORDS if analyzer == "word" else LONGEST_CHARACTERS
+    check_number("ngram_range[0]", ngram_range[0], 1, longest, whole=True)
+    check_number("ngram_range[1]", ngram_range[1], ngram_range[0], longest, whole=True)
     check_choice("strip_accents", vectoriser.strip_accents, (None, "ascii", "unicode"))
     if not isinstance(vectoriser.token_pattern, str):
         raise ValueError(f"token_pattern={vectoriser.token_pattern!r}: it must be a regular expression")

@@ -88,7 +88,7 @@ class Words:
     """
 
     def __init__(self, room: int = 0) -> None:
-        n = _slots_for(room)
+        n = slots_for(room)
         self.table = WordTable(
             np.zeros(2 * n, np.uint64),
             np.empty(n // 2, np.int64),
@@ -204,7 +204,7 @@ class Grams:
     """
 
     def __init__(self, room: int = 0) -> None:
-        n = _slots_for(room)
+        n = slots_for(room)
         self.table = GramTable(
             np.zeros(2 * n, np.uint64), np.empty(n // 2, np.int32), np.empty(n // 2, np.int32), np.zeros(1, np.int64)
         )
@@ -274,7 +274,7 @@ class Grams:
         return gram_map
 
 
-def _slots_for(room: int) -> int:
+def slots_for(room: int) -> int:
     """Return the power of two that so many entries fill by half at most."""
     return max(SLOTS_AT_FIRST, 1 << (2 * room).bit_length())
 

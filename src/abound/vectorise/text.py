@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -23,6 +23,7 @@ from abound.vectorise.reading import (
     warn_of_unspaced,
 )
 from abound.vectorise.saving import (
+    HASH_DIGITS,
     Arrays,
     checked_parameters,
     dump,
@@ -50,7 +51,7 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         What a feature is: a word, a run of characters, a run of characters within a word, or what a function makes of
         a text (a list of strings). All but words go through scikit-learn's analyzers, at their speed.
     ngram_range : tuple of int, default=(1, 1)
-        Least and greatest number of words, or characters, that make a feature.
+        Least and greatest number of words, up to 8, or characters, up to 15, that make a feature.
     lowercase : bool, default=True
         Lower-case texts first.
     strip_accents : {None, "ascii", "unicode"}, default=None
@@ -290,22 +291,25 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
         return arrays, {**meta, "parameters": parameters, "vocabulary_hash": self.vocabulary_hash_}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, meta: dict[str, Any]) -> TextVectorizer:
+    def from_arrays(cls, arrays: Mapping[str, Any], meta: dict[str, Any], *, trust: bool = False) -> TextVectorizer:
         """Make a fitted vectoriser of what `to_arrays` returned.
 
         Parameters
         ----------
-        arrays : dict of str to array
+        arrays : mapping of str to array
             Checked before use; memory maps are fine and stay mapped until the first text is read.
         meta : dict
-            The parameters and numbers.
+            The parameters and numbers; ``n_jobs`` is not among them.
+        trust : bool
+            Whether a `token_pattern` may be any regular expression: some take for ever on a short text. Otherwise only
+            those are taken that mean "a run of word characters".
 
         Returns
         -------
         TextVectorizer
             One that gives the same vectors.
         """
-        vectorizer = cls(**checked_parameters(meta, cls().get_params(deep=False)))
+        vectorizer = cls(**checked_parameters(meta, cls().get_params(deep=False), trust=trust))
         check_reading(vectorizer)
         make_limits(vectorizer)
         make_weighting(vectorizer)
@@ -316,7 +320,8 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
             vectorizer._vocabulary = HashedVocabulary(vectorizer.hashing, reading.stop_words)
             load_buckets(arrays, meta, vectorizer._vocabulary)
         vectorizer._names = None
-        vectorizer._hash = str(meta.get("vocabulary_hash"))
+        digest = meta.get("vocabulary_hash")
+        vectorizer._hash = digest if isinstance(digest, str) and len(digest) == HASH_DIGITS else None
         return vectorizer
 
     def _learn(self, raw_documents: Texts, pool: Workers, *, keeps_counts: bool) -> tuple[Corpus, Features]:

@@ -8,6 +8,7 @@ from abound.serve.commands.options import (
     JsonOption,
     ModelArgument,
     ReadOption,
+    TrustOption,
     load_model,
     read_options,
 )
@@ -19,6 +20,7 @@ def evaluate(
     data: DataArgument,
     jobs: JobsOption = None,
     read: ReadOption = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Measure MODEL on the labelled rows of DATA.
@@ -30,7 +32,7 @@ def evaluate(
     from abound.serve.inputs import iter_data
 
     options = read_options(read)
-    loaded = load_model(model, jobs)
+    loaded = load_model(model, jobs, trust)
     with shown():
         result = evaluate_model(loaded, iter_data(loaded, data, options))
     size = model.stat().st_size

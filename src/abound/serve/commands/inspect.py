@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from abound.serve.commands.options import FeaturesOption, JsonOption, ModelArgument, load_model
+from abound.serve.commands.options import FeaturesOption, JsonOption, ModelArgument, TrustOption, load_model
 from abound.serve.output import make_table, megabytes, show, write_json
 
 
@@ -15,6 +15,7 @@ def inspect(
     model: ModelArgument,
     examples: Annotated[int, typer.Option(metavar="N", min=0, help="How many classes and features to list.")] = 10,
     features: FeaturesOption = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show what is in MODEL.
@@ -25,7 +26,8 @@ def inspect(
     from abound.serve.features import read_names
     from abound.serve.inspecting import inspect_model
 
-    found = inspect_model(model, examples=examples, names=None if features is None else read_names(features))
+    names = None if features is None else read_names(features)
+    found = inspect_model(model, examples=examples, names=names, trust=trust)
     if json:
         write_json(found)
         return
@@ -44,6 +46,7 @@ def prune(
     max_edges: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Keep so many edges in all, the heaviest.")
     ] = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Make MODEL smaller.
@@ -54,7 +57,7 @@ def prune(
 
     if max_degree is None and min_weight is None and max_edges is None:
         raise typer.BadParameter("say what to leave out", param_hint="--max-degree, --min-weight or --max-edges")
-    loaded = load_model(model, None)
+    loaded = load_model(model, None, trust)
     pruned = prune_model(loaded, max_degree=max_degree, min_weight=min_weight, max_edges=max_edges)
     before = {"edges": loaded.estimator.n_edges_, "bytes": model.stat().st_size}
     pruned.save(output)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from abound.serve.commands.options import JsonOption, ModelArgument
+from abound.serve.commands.options import JsonOption, ModelArgument, TrustOption
 from abound.serve.output import make_table, show, write_json
 
 LONGEST = 60
@@ -35,6 +35,7 @@ def journal(
         typer.Option("--output", "-o", metavar="FILE", help="For export: .tsv, .csv, .jsonl or .svm; for retrain."),
     ] = None,
     last: Annotated[int | None, typer.Option(metavar="N", min=1, help="For list: the last N only.")] = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """List, export or undo the corrections of MODEL, or train it anew with them.
@@ -51,19 +52,19 @@ def journal(
     if action is Action.list:
         _show_entries(journaling.list_entries(model), last, json)
     elif action is Action.undo:
-        undone = journaling.undo_entries(model, entries or [])
+        undone = journaling.undo_entries(model, entries or [], trust=trust)
         if json:
             write_json({"undone": entries, "entries": undone})
         else:
             show(f"undone: {', '.join(str(entry) for entry in entries or [])}")
     elif output is not None and action is Action.export:
-        n_written = journaling.export_entries(model, output)
+        n_written = journaling.export_entries(model, output, trust=trust)
         if json:
             write_json({"output": output, "corrections": n_written})
         else:
             show(f"{n_written:,} corrections; {output}")
     elif output is not None:
-        report = journaling.retrain(model, output)
+        report = journaling.retrain(model, output, trust=trust)
         if json:
             write_json({"model": output, **report})
         else:

@@ -40,6 +40,10 @@ CheckpointOption = Annotated[
         show_default=False,
     ),
 ]
+TrustOption = Annotated[
+    bool,
+    typer.Option("--trust", help="Run what MODEL has of its own: a pattern that cuts texts into words may be any."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FeaturesOption = Annotated[
     Path | None,
@@ -70,7 +74,7 @@ def read_options(pairs: list[str] | None) -> dict[str, Any]:
     return settings
 
 
-def load_model(path: Path, jobs: int | None) -> Any:
+def load_model(path: Path, jobs: int | None, trust: bool) -> Any:
     """Load a model and set its number of threads.
 
     Parameters
@@ -78,7 +82,9 @@ def load_model(path: Path, jobs: int | None) -> Any:
     path : Path
         The file.
     jobs : int or None
-        Threads; None leaves it as it was trained.
+        Threads; None is one.
+    trust : bool
+        Whether to run what the file has of its own.
 
     Returns
     -------
@@ -91,7 +97,7 @@ def load_model(path: Path, jobs: int | None) -> Any:
 
     with wrong_usage("--jobs"):
         count_workers(jobs)
-    model = Model.load(path)
+    model = Model.load(path, trust=trust)
     if jobs is not None:
         model.estimator.set_params(n_jobs=jobs)
         if model.vectoriser is not None:

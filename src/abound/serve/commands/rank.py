@@ -14,6 +14,7 @@ from abound.serve.commands.options import (
     JsonOption,
     ModelArgument,
     ReadOption,
+    TrustOption,
     load_model,
     read_options,
 )
@@ -32,6 +33,7 @@ def predict(
     ] = None,
     jobs: JobsOption = None,
     read: ReadOption = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Rank the classes of each row of DATA.
@@ -44,7 +46,7 @@ def predict(
     from abound.serve.predicting import json_lines, rank_chunks, tsv_lines
 
     options = read_options(read)
-    loaded = load_model(model, jobs)
+    loaded = load_model(model, jobs, trust)
     as_json = json if output is None else suffix_format(output.name) == "jsonl"
     write = json_lines(loaded.titles) if as_json else tsv_lines
     rankings = rank_chunks(loaded, iter_data(loaded, data, options, labelled=False), k)
@@ -72,6 +74,7 @@ def explain(
     k: KOption = 5,
     words: Annotated[int, typer.Option(metavar="N", min=1, help="How many words for each class.")] = 8,
     features: FeaturesOption = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show the words that vote for a class."""
@@ -81,7 +84,7 @@ def explain(
     from abound.serve.features import read_names
     from abound.serve.inputs import label_like
 
-    loaded = load_model(model, None)
+    loaded = load_model(model, None, trust)
     names = None if features is None else read_names(features)
     text = typer.get_text_stream("stdin").read() if text == "-" else text
     chosen = None if label is None else label_like(loaded, label)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from abound.serve.commands.options import TrustOption
 from abound.serve.output import say
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -29,6 +30,7 @@ def serve(
     max_body: Annotated[int, typer.Option(metavar="BYTES", min=1000, help="Largest body of a request.")] = 8 * 2**20,
     max_batch: Annotated[int, typer.Option(metavar="N", min=1, help="Most rows of a request.")] = 10_000,
     max_text: Annotated[int, typer.Option(metavar="N", min=1, help="Most characters of a text.")] = 100_000,
+    trust: TrustOption = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve models over HTTP, with a page to try them on.
@@ -65,7 +67,7 @@ def serve(
     say(f"{', '.join(files)}: {address}")
     if open_page:
         _open_when_up(host, port, address)
-    settings = Settings(files, token, max_body=max_body, max_batch=max_batch, max_text=max_text)
+    settings = Settings(files, token, max_body=max_body, max_batch=max_batch, max_text=max_text, trust=trust)
     try:
         run_server(settings, host=host, port=port, workers=workers)
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from abound.serve.commands.options import (
     JsonOption,
     ModelArgument,
     ReadOption,
+    TrustOption,
     load_model,
     read_options,
 )
@@ -130,6 +131,7 @@ def learn(
     ] = None,
     jobs: JobsOption = None,
     read: ReadOption = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Let MODEL learn DATA as well.
@@ -146,7 +148,7 @@ def learn(
     target = model if output is None else output
     _check_target(target)
     options = read_options(read)
-    loaded = load_model(model, jobs)
+    loaded = load_model(model, jobs, trust)
     begin = time.perf_counter()
     try:
         with shown():

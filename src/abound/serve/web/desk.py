@@ -44,6 +44,8 @@ class Settings:
         Rows that a request may have.
     max_text : int
         Characters that a text may have.
+    trust : bool
+        See `Model.load`; it holds for files that take the models' place as well.
     """
 
     models: Mapping[str, Path]
@@ -51,6 +53,7 @@ class Settings:
     max_body: int = 8 * 2**20
     max_batch: int = 10_000
     max_text: int = 100_000
+    trust: bool = False
 
 
 class Desk:
@@ -71,7 +74,7 @@ class Desk:
     def open(self) -> None:
         """Load the models and start the threads."""
         for name, path in self.settings.models.items():
-            self.models[name] = ServedModel(name, path, accepts=self._digest is not None)
+            self.models[name] = ServedModel(name, path, accepts=self._digest is not None, trust=self.settings.trust)
         self.meters = Meters(self.models)
         self.batcher: Batcher[Question, Answer] = Batcher(answer_questions)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="abound-work")
