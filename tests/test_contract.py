@@ -23,6 +23,7 @@ from abound.learn.feature_focus import FeatureFocusClassifier
 from abound.learn.frequency import FrequencyClassifier
 from abound.learn.index_learner import IndexLearner
 from abound.learn.online import OnlineClassifier
+from abound.learn.pa import PAClassifier
 from abound.learn.registry import LEARNERS
 from abound.learn.sequential import SequentialClassifier
 from abound.measure import micro_f1
@@ -592,3 +593,11 @@ def test_threads_may_ask_while_one_teaches(estimator: Any) -> None:
 
 def _widened(rows: Any, width: int) -> Any:
     return sp.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
+
+
+def test_pairs_are_labels_like_others() -> None:
+    pairs = [("a", int(c) % 2) for c in NUMBERS]
+    model = PAClassifier().fit(X, pairs)
+    assert set(model.predict_topk(X, 2, include=[("a", 1)]).labels[:, 0]) == {("a", 1)}
+    assert model.explain(X[[0]], ("a", 0))
+    assert model.drop_classes([("a", 0)]).classes_.tolist() == [("a", 1)]

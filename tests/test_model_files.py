@@ -19,6 +19,7 @@ from abound import (
     ExpertsClassifier,
     FeatureFocusClassifier,
     IndependentClassifier,
+    LinearClassifier,
     MMPClassifier,
     PAClassifier,
     UnweightedIndexClassifier,
@@ -121,6 +122,43 @@ def test_crafted_ensembles_are_refused(model: Any, change: Any, tmp_path: Any) -
     abound.load(path)
     with pytest.raises(ModelFileError, match="model"):
         abound.load(rewritten(path, change))
+
+
+ANY = [
+    (lambda arrays, meta: arrays["index/weights"].__setitem__(0, -np.inf), "weights.*-inf.*up to"),
+    (lambda arrays, meta: arrays["index/weights"].__setitem__(0, np.nan), "weights.*nan"),
+    (lambda arrays, meta: arrays["index/weights"].__setitem__(0, 2e15), "weights.*2e\\+15"),
+    (lambda arrays, meta: arrays["class_counts"].__setitem__(0, -1), "class_counts"),
+    (lambda arrays, meta: arrays["class_counts"].__setitem__(0, 2**63 - 1), "class_counts"),
+    (lambda arrays, meta: meta["fitted"].update(history=[1e38]), "history"),
+    (lambda arrays, meta: meta["fitted"].update(history=[{"pass": "1"}]), "history"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), ANY)
+def test_numbers_that_cannot_be_are_refused(change: Any, message: str, tmp_path: Any) -> None:
+    path = tmp_path / "model"
+    PAClassifier().fit(X, Y).save(path)
+    with pytest.raises(ModelFileError, match=message):
+        abound.load(rewritten(path, change))
+
+
+def test_numbers_that_cannot_be_are_refused_when_more_is_learned(tmp_path: Any) -> None:
+    path = tmp_path / "model"
+    PAClassifier().fit(X, Y).save(path)
+    model = abound.load(rewritten(path, lambda arrays, meta: arrays["state/weights"].__setitem__(0, np.inf)))
+    with pytest.raises(ModelFileError, match="state/weights"):
+        model.partial_fit(X, Y)
+
+
+def test_a_number_that_is_missing_stays_so(tmp_path: Any) -> None:
+    path = tmp_path / "model"
+    LinearClassifier().fit(X, Y).save(path)
+    model = abound.load(rewritten(path, lambda arrays, meta: meta["fitted"].pop("C")))
+    model.save(path)
+    assert np.isnan(abound.load(path).C_)
+    with pytest.raises(ModelFileError, match="C is '1000000"):
+        abound.load(rewritten(path, lambda arrays, meta: meta["fitted"].update(C=10**301)))
 
 
 def add_missing_files() -> None:

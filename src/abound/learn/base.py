@@ -338,7 +338,12 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         return allowed
 
     def _class_id(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes_ == label)
+        wanted = label
+        if isinstance(label, tuple):
+            # NumPy would take it for an array to compare with, entry by entry.
+            wanted = np.empty((), dtype=object)
+            wanted[()] = label
+        found = np.flatnonzero(self.classes_ == wanted)
         if len(found) != 1:
             raise ValueError(f"{label!r} is not a class of this model, which knows {len(self.classes_)} classes")
         return int(found[0])

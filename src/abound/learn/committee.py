@@ -26,6 +26,7 @@ from abound.learn import _vote_kernels as kernels
 from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.committee_parts import Given, changes_between, draws, is_linear, standardised, train_run
+from abound.learn.fitted_values import history_from
 from abound.learn.index_parts import folded, mean_index, prefixed
 from abound.learn.pa import PAClassifier
 from abound.learn.row_views import take_rows
@@ -358,9 +359,9 @@ class CommitteeClassifier(RankingClassifier):
             raise stored.fault("meta", "a committee without members")
         self._members = [part_from(stored.section(f"member/{j}/"), meta, self) for j, meta in enumerate(members)]
         self._mean = []
-        changes, history = fitted.get("changes"), fitted.get("history")
+        changes = fitted.get("changes")
         self.changes_ = changes if isinstance(changes, list) else []
-        self.history_ = history if isinstance(history, list) else []
+        self.history_ = history_from(stored, fitted)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("a committee ranks by its members and not by one index")

@@ -182,7 +182,7 @@ def experts_from(section: Section, n_features: int, n_classes: int) -> ExpertLis
     bounds = section.require("list_indptr", np.int64, (len(features) + 1,))
     section.check_csr("list_indptr", "list_classes", int(sizes.max(initial=0)))
     places = section["list_classes"]
-    weights = section.require("list_weights", np.float32, (len(places),))
+    weights = section.require_numbers("list_weights", np.float32, (len(places),))
     edges = bounds[section["feature_indptr"]].tolist()
     for e, size in enumerate(sizes.tolist()):
         check_ids(section.name_of("list_classes"), places[edges[e] : edges[e + 1]], size)

@@ -25,6 +25,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.expert_lists import ExpertLists, experts_from, join_experts
 from abound.learn.expert_training import Data, confused_groups, confusions, rows_by_class, train_expert, train_fold
+from abound.learn.fitted_values import history_from, number_from
 from abound.learn.index_parts import folded, prefixed
 from abound.learn.pa import PAClassifier
 from abound.measure.places import true_ranks
@@ -34,6 +35,7 @@ from abound.rank._topk_kernels import no_votes
 from abound.rank.topk import Ranking, spread
 from abound.store import Section
 from abound.validation import (
+    LARGEST,
     Float32Array,
     IdArray,
     Rows,
@@ -354,8 +356,8 @@ class ExpertsClassifier(RankingClassifier):
     def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         from abound.learn.persist import part_from
 
-        weight, history = fitted.get("weight"), fitted.get("history")
-        if not isinstance(weight, float | int) or weight < 0:
+        weight = number_from(stored, fitted, "weight")
+        if not 0 <= weight <= LARGEST:
             raise stored.fault("meta", "the weight of the experts is missing or below 0")
         self.generalist_ = part_from(stored.section("generalist/"), fitted.get("generalist"), self)
         if not self.generalist_._ranks_by_index():
@@ -363,7 +365,7 @@ class ExpertsClassifier(RankingClassifier):
         self._template = clone(_or_pa(self.expert))
         width = self._template._width_of_view(self.n_features_in_)
         self._experts = experts_from(stored.section("experts/"), width, len(self.class_counts_))
-        self.weight_, self.history_ = float(weight), history if isinstance(history, list) else []
+        self.weight_, self.history_ = weight, history_from(stored, fitted)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("this ensemble ranks by a generalist and experts and not by one index")

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from abound.distribute import workers
 from abound.index.class_index import ClassIndex
+from abound.learn.fitted_values import known_numbers, number_from
 from abound.learn.row_views import take_rows
 from abound.learn.tree_learner import Examples, TreeLearner, check_table, gather_examples
 from abound.learn.variational import Posterior
@@ -228,10 +229,10 @@ class HierarchicalBayesClassifier(TreeLearner):
         return twin
 
     def _fitted_values(self) -> dict[str, Any]:
-        return super()._fitted_values() | {"prior": self.prior_, "choice": self.choice_}
+        return super()._fitted_values() | {"choice": self.choice_} | known_numbers(prior=self.prior_)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         super()._restore(index, state, n_edges, fitted)
-        prior, choice = fitted.get("prior"), fitted.get("choice")
-        self.prior_ = float(prior) if isinstance(prior, float | int) else float("nan")
+        choice = fitted.get("choice")
+        self.prior_ = number_from(state, fitted, "prior")
         self.choice_ = choice if isinstance(choice, list) else []

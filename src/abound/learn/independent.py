@@ -19,6 +19,7 @@ from abound.labels import Labels
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_sums import dense_cuts, dense_sums
 from abound.learn.feature_focus import FeatureFocusClassifier
+from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.index_learner import boolean_rows
 from abound.learn.index_parts import joined_index
 from abound.learn.online import split_negative, take_rows
@@ -171,13 +172,12 @@ class IndependentClassifier(RankingClassifier):
         return twin
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"threshold": self.threshold_, "history": self.history_}
+        return {"history": self.history_} | known_numbers(threshold=self.threshold_)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._index = index
-        threshold, history = fitted.get("threshold"), fitted.get("history")
-        self.threshold_ = float(threshold) if isinstance(threshold, float | int) else float("nan")
-        self.history_ = history if isinstance(history, list) else []
+        self.threshold_ = number_from(state, fitted, "threshold")
+        self.history_ = history_from(state, fitted)
 
     def _width_of_view(self, n_features: int) -> int:
         return 2 * n_features if self.negative == "split" else n_features

@@ -154,9 +154,9 @@ class IndexLearner(OnlineClassifier):
     def _restored(self, arrays: Section, n_classes: int) -> ListState:
         arrays.check_csr("indptr", "classes", n_classes)
         indptr, classes = arrays["indptr"], arrays["classes"]
-        weights = arrays.require("weights", np.float64, (len(classes),))
+        weights = arrays.require_numbers("weights", np.float64, (len(classes),))
         lists = lists_from(indptr, classes, weights)
-        lists.heads["total"] = arrays.require("totals", np.float64, (len(indptr) - 1,))
+        lists.heads["total"] = arrays.require_numbers("totals", np.float64, (len(indptr) - 1,))
         lists.heads["seen"] = arrays.require("seen", np.int64, (len(indptr) - 1,))
         return ListState(len(indptr) - 1, n_classes, None, lists)
 

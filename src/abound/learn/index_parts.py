@@ -67,11 +67,11 @@ def index_from(section: Section, n_features: int, n_classes: int) -> ClassIndex:
         Shares the arrays.
     """
     indptr, classes = section.require("indptr", np.int64), section.require("classes", np.int32)
-    weights = section.require("weights", np.float32, (len(classes),))
+    weights = section.require_numbers("weights", np.float32, (len(classes),))
     section.check_csr("indptr", "classes", n_classes)
     if len(indptr) - 1 != n_features:
         raise section.fault("indptr", f"{len(indptr) - 1} lists for {n_features} features")
-    offset = section.require("offset", np.float32, (n_features,)) if "offset" in section else None
+    offset = section.require_numbers("offset", np.float32, (n_features,)) if "offset" in section else None
     return ClassIndex(indptr, classes, weights, n_classes, offset)
 
 

@@ -15,6 +15,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
+from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.light_weights import Lightest
 from abound.learn.linear_choice import choose_cost
 from abound.learn.linear_disk import linear_needs
@@ -260,12 +261,11 @@ class LinearClassifier(RankingClassifier):
         self._index = self._index.remap_classes(new_ids, n_classes)
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"C": self.C_, "history": self.history_}
+        return {"history": self.history_} | known_numbers(C=self.C_)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._index = index
-        cost, history = fitted.get("C"), fitted.get("history")
-        self.C_ = float(cost) if isinstance(cost, float | int) else float("nan")
-        self.history_ = history if isinstance(history, list) else []
+        self.C_ = number_from(state, fitted, "C")
+        self.history_ = history_from(state, fitted)
         self.objective_ = np.full(index.n_classes, np.nan)
         self.gap_ = np.full(index.n_classes, np.nan)

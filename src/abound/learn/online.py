@@ -17,6 +17,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_order import ADVICE, WINDOW_SHARE, make_windows, online_needs, window_entries
+from abound.learn.fitted_values import history_from
 from abound.learn.index_parts import joined_index
 from abound.learn.kept_passes import KeptPasses
 from abound.learn.online_parts import Examples as Examples
@@ -47,6 +48,8 @@ from abound.validation import (
 
 FIRST_MEETINGS = 5
 """How often `partial_fit` learns the rows of a class that is new, at least: once would not do for it to be ranked."""
+MOST_MEETINGS = 100
+"""And at most so often, whatever number of passes a model file says."""
 
 LONGEST_HISTORY = 1000
 """Entries that the history keeps when learning goes on and on, and that a model file has of it."""
@@ -197,10 +200,10 @@ class OnlineClassifier(RankingClassifier):
             self._taught = False
         else:
             new = self._rows_of_new(labels) if self._taught else new
-            order = np.concatenate((order, np.tile(new, max(self.passes, FIRST_MEETINGS) - 1)))
+            order = np.concatenate((order, np.tile(new, min(max(self.passes, FIRST_MEETINGS), MOST_MEETINGS) - 1)))
             self._extend(rows, labels)
         self._run = warn_if_sorted(labels, self.class_counts_, self._run)
-        number = int(self.history_[-1]["pass"]) + 1 if self.history_ else 1
+        number = int(self.history_[-1].get("pass", 0)) + 1 if self.history_ else 1
         try:
             self._pass(number, self._ordered(Examples(rows, labels, weights, order), order, None), True)
         finally:
@@ -338,8 +341,7 @@ class OnlineClassifier(RankingClassifier):
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._taught = fitted.get("taught", True) is not False
         self._state = FrozenState(index.n_features, index.n_classes, index, n_edges, state)
-        history = fitted.get("history", [])
-        self.history_ = history if isinstance(history, list) else []
+        self.history_ = history_from(state, fitted)
         self._run = (None, 0)
 
     def _frozen_copy(self) -> Self:

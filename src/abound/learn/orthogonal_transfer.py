@@ -26,6 +26,7 @@ from abound.labels import Labels
 from abound.learn._descent_kernels import score_by_descent
 from abound.learn._vote_kernels import take_best
 from abound.learn.class_tree import ClassTree
+from abound.learn.fitted_values import history_from
 from abound.learn.index_parts import index_arrays, index_from, prefixed
 from abound.learn.margin_dual import Candidates, MarginDual, solve_dual
 from abound.learn.orthogonal_penalty import Orthogonal
@@ -161,11 +162,11 @@ class OrthogonalTransferClassifier(TreeLearner):
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
 
-    def _take(self, nodes: ClassIndex, history: Any) -> None:
+    def _take(self, nodes: ClassIndex, history: list[dict[str, Any]]) -> None:
         """Rank by the weights of nodes."""
         self.nodes_ = nodes
         self._index = ClassIndex.from_matrix(nodes.to_matrix() @ path_incidence(self.tree_))
-        self.history_ = history if isinstance(history, list) else []
+        self.history_ = history
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
         n_classes = self.tree_.n_classes
@@ -214,7 +215,7 @@ class OrthogonalTransferClassifier(TreeLearner):
     def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._restore_tree(stored)
         width = self._width_of_view(self.n_features_in_)
-        self._take(index_from(stored.section("nodes/"), width, self.tree_.n_nodes), fitted.get("history"))
+        self._take(index_from(stored.section("nodes/"), width, self.tree_.n_nodes), history_from(stored, fitted))
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("orthogonal transfer ranks by the nodes of a tree and not by one index")

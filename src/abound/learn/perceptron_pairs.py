@@ -193,7 +193,7 @@ def pairs_from(section: Section, n_features: int, n_classes: int) -> PerceptronP
         return no_pairs(n_features, 0)
     section.check_csr("indptr", "classes", n_classes)
     indptr, classes = section.require("indptr", np.int64, (n_features + 1,)), section["classes"]
-    weights = section.require("weights", np.float64, (len(classes), None))
+    weights = section.require_numbers("weights", np.float64, (len(classes), None))
     if weights.shape[1] == 0:
         raise section.fault("weights", "a committee without members")
     return _pairs(indptr, classes, weights)

@@ -26,6 +26,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 RUNTIME = ("checkpoint", "cluster")
 """Parameters that say where to work, not what to learn: a model file goes to others, who have other machines."""
 
+MAX_ROWS = 2**53
+"""Rows that a model has seen, at most: the largest number that is counted to in float64."""
+
 KINDS = ("single", "lists", "indicator", "dense")
 
 
@@ -80,6 +83,8 @@ def learner_from(stored: Section, meta: Any) -> RankingClassifier:
     """
     estimator = _made(stored, meta)
     counts = stored.require("class_counts", np.int64)
+    if counts.min(initial=0) < 0 or not 0 < counts.sum(dtype=np.float64) <= MAX_ROWS:
+        raise stored.fault("class_counts", "there are no rows, or too many, or fewer than none of a class")
     estimator.class_counts_ = counts
     estimator._classes = lazy_labels(stored.section("labels/"), _field(stored, meta, "labels", dict), "labels")
     if len(estimator._classes) != len(counts):

@@ -373,7 +373,7 @@ def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
 def _csr_from(arrays: Section, prefix: str, dtype: Any, n_classes: int) -> Any:
     arrays.check_csr(f"{prefix}indptr", f"{prefix}classes", n_classes)
     indptr, classes = arrays[f"{prefix}indptr"], arrays[f"{prefix}classes"]
-    weights = arrays.require(f"{prefix}weights", dtype, (len(classes),))
+    weights = arrays.require_numbers(f"{prefix}weights", dtype, (len(classes),))
     return sp.csr_array((weights, classes, indptr), shape=(len(indptr) - 1, n_classes))
 
 

@@ -14,6 +14,7 @@ from abound.learn.checkpoint import training_workers
 from abound.learn.class_costs import check_class_weight, class_costs, weighted_rows
 from abound.learn.class_tree import check_taxonomy, class_tree, nodes_of
 from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
+from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.index_parts import prefixed
 from abound.learn.light_weights import Lightest
 from abound.learn.linear_choice import choose_cost
@@ -327,11 +328,11 @@ class RecursiveClassifier(RankingClassifier):
         super()._restore_model(stored, n_edges, fitted)
 
     def _fitted_values(self) -> dict[str, Any]:
-        return {"C": self.C_, "history": self.history_, "choice": self.choice_}
+        return {"history": self.history_, "choice": self.choice_} | known_numbers(C=self.C_)
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._index = index
-        cost, history, choice = (fitted.get(name) for name in ("C", "history", "choice"))
-        self.C_ = float(cost) if isinstance(cost, float | int) else float("nan")
-        self.history_ = history if isinstance(history, list) else []
+        choice = fitted.get("choice")
+        self.C_ = number_from(state, fitted, "C")
+        self.history_ = history_from(state, fitted)
         self.choice_ = choice if isinstance(choice, list) else []

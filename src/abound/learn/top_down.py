@@ -28,6 +28,7 @@ from abound.learn.class_tree import class_tree
 from abound.learn.committee import CommitteeClassifier
 from abound.learn.committee_parts import is_linear
 from abound.learn.expert_training import Data
+from abound.learn.fitted_values import history_from, number_from
 from abound.learn.index_parts import index_arrays, index_from, prefixed
 from abound.learn.linear import LinearClassifier
 from abound.learn.top_down_reasons import column_shares
@@ -356,13 +357,13 @@ class TopDownClassifier(TreeLearner):
         self._restore_tree(stored)
         n_nodes = self.tree_.n_nodes
         index = index_from(stored.section("nodes/"), self._width_of_view(self.n_features_in_), 2 * n_nodes)
-        sigmoids = stored.require("sigmoids", np.float64, (n_nodes, 2))
+        sigmoids = stored.require_numbers("sigmoids", np.float64, (n_nodes, 2))
         if not np.isfinite(sigmoids).all():
             raise stored.fault("sigmoids", "it holds numbers that are not finite")
-        least, history = fitted.get("min_probability"), fitted.get("history")
-        if not isinstance(least, float | int) or not 0 <= least <= 1:
+        least = number_from(stored, fitted, "min_probability")
+        if not 0 <= least <= 1:
             raise stored.fault("meta", "min_probability is missing or not from 0 to 1")
-        self.min_probability_, self.history_ = float(least), history if isinstance(history, list) else []
+        self.min_probability_, self.history_ = least, history_from(stored, fitted)
         self._take_over(Trained(index, sigmoids))
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:

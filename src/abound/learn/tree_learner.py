@@ -12,6 +12,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn.base import RankingClassifier
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
+from abound.learn.fitted_values import history_from
 from abound.learn.index_parts import prefixed
 from abound.learn.row_views import add_constant
 from abound.read.taxonomy import Taxonomy
@@ -120,8 +121,7 @@ class TreeLearner(RankingClassifier):
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._index = index
-        history = fitted.get("history")
-        self.history_ = history if isinstance(history, list) else []
+        self.history_ = history_from(state, fitted)
 
 
 def gather_examples(rows: Rows, labels: Labels, weights: Float32Array) -> Examples:

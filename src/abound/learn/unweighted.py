@@ -270,7 +270,7 @@ class UnweightedIndexClassifier(OnlineClassifier):
         n_features = len(arrays.require("seen", np.int64))
         arrays.check_csr("indptr", "features", n_features)
         indptr, features = arrays.require("indptr", np.int64, (n_classes + 1,)), arrays["features"]
-        weights = arrays.require("weights", np.float64, (len(features),))
+        weights = arrays.require_numbers("weights", np.float64, (len(features),))
         lists = _both_sides(indptr, features, weights, arrays["seen"])
         perceptrons = pairs_from(arrays.section("perceptrons/"), n_features, n_classes)
         return UnweightedState(n_features, n_classes, None, *lists, perceptrons)

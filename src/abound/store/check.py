@@ -20,6 +20,8 @@ BLOCK = 2**17
 """Entries looked at in one step."""
 LARGEST = 1e15
 """Values and weights beyond this cannot be ranked: their products would leave float32."""
+LARGEST_SUM = float(np.finfo(np.float32).max)
+"""Sums of many values, which become weights again."""
 RESCALE = "Scale the rows, for example to unit length, and train it again."
 CRC_BLOCK = 2**24
 """Bytes summed in one step: a few milliseconds, so that Ctrl-C works."""

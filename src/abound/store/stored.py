@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abound.store.check import check_content, check_ids, check_indptr
+from abound.store.check import LARGEST, LARGEST_SUM, check_content, check_ids, check_indptr, check_numbers
 from abound.store.errors import AGAIN, ModelFileError
 from abound.store.header import DTYPES, Entry, read_header
 
@@ -132,6 +132,27 @@ class Section(Mapping[str, Array]):
             wanted = ", ".join("any" if length is None else str(length) for length in shape)
             found = f"{array.dtype} of shape {array.shape}"
             raise self.fault(name, f"{np.dtype(dtype)} of shape ({wanted}) was expected, found {found}")
+        return array
+
+    def require_numbers(self, name: str, dtype: npt.DTypeLike, shape: tuple[int | None, ...] = (None,)) -> Array:
+        """Return an array of weights or of sums of them, none beyond what can be ranked.
+
+        Parameters
+        ----------
+        name : str
+            Its name in this section.
+        dtype : dtype
+            The type it must have. Sums, in float64, may be as large as what float32 holds.
+        shape : tuple
+            The shape it must have; None where any length will do.
+
+        Returns
+        -------
+        array
+            The mapped array.
+        """
+        array = self.require(name, dtype, shape)
+        check_numbers(self.name_of(name), array, LARGEST if array.dtype == np.float32 else LARGEST_SUM)
         return array
 
     def check_csr(self, indptr: str, ids: str, n_ids: int) -> None:
