@@ -228,6 +228,8 @@ def _protocol(found: Findings) -> str:
     plan, dataset = found.comparison.plan, found.comparison.dataset
     own = plan.n_splits == 1 and dataset.test is not None
     split = "The test rows are the data's own." if own else f"Test rows were drawn at random (seed {plan.seed})."
+    if dataset.train.groups is not None:
+        split += " Rows of a group are on one side of every split that was drawn."
     valid = plan.n_splits == 1 and dataset.valid is not None
     where = "the data's validation rows" if valid else f"{CHOOSE_SHARE:.0%} of the training rows, drawn at random"
     said = (

@@ -38,7 +38,8 @@ class Halves(NamedTuple):
 def final_split(dataset: Dataset, split: int, n_splits: int, seed: int) -> Halves:
     """Return the training and test rows of a split.
 
-    A single split is the data's own, if it has a test part. Of several, each is drawn at random from all rows.
+    A single split is the data's own, if it has a test part. Of several, each is drawn at random from all rows. Rows of
+    a group, if the data has groups, stay on one side of what is drawn.
 
     Parameters
     ----------
@@ -102,9 +103,10 @@ def joined(parts: list[Data]) -> Data:
     if len(parts) == 1:
         return parts[0]
     labels = _joined_labels([part.labels for part in parts])
+    groups = _joined_groups(parts)
     texts = [part.text_bytes for part in parts if isinstance(part, Documents)]
     if texts:
-        return Documents(TextBytes.join(texts), labels)
+        return Documents(TextBytes.join(texts), labels, groups)
     matrices = [part.X for part in parts if isinstance(part, Vectors)]
     ends = np.cumsum([0, *(matrix.nnz for matrix in matrices)])
     indptr = [matrix.indptr[1:] + end for matrix, end in zip(matrices, ends[:-1], strict=True)]
@@ -114,7 +116,7 @@ def joined(parts: list[Data]) -> Data:
         np.concatenate([matrix.data for matrix in matrices]).astype(np.float32),
         max(matrix.shape[1] for matrix in matrices),
     )
-    return Vectors(X, labels, getattr(parts[0], "zero_based", False))
+    return Vectors(X, labels, getattr(parts[0], "zero_based", False), groups=groups)
 
 
 def compact(labels: Labels) -> Labels:
@@ -164,6 +166,8 @@ def fingerprint(dataset: Dataset) -> str:
         for array in (*arrays, part.labels.indptr, part.labels.ids):
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         digest.update(json.dumps(part.labels.classes.tolist(), default=str).encode())
+        if part.groups is not None:
+            digest.update(json.dumps(part.groups.tolist(), default=str).encode())
     if dataset.taxonomy is not None:
         for name, array in dataset.taxonomy.to_arrays().items():
             digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
@@ -173,9 +177,17 @@ def fingerprint(dataset: Dataset) -> str:
 def _drawn(data: Data, share: float, seed: int, split: int) -> Halves:
     if len(data) < FEWEST_ROWS:
         raise ValueError(f"{len(data)} rows are too few to compare learners on: at least {FEWEST_ROWS} are needed")
-    draws = repeated_splits(len(data), n_splits=split + 1, test_fraction=share, random_state=seed)
+    draws = repeated_splits(len(data), n_splits=split + 1, test_fraction=share, random_state=seed, groups=data.groups)
     fit, held = next(islice(draws, split, None))
     return Halves(data.take(fit), data.take(held))
+
+
+def _joined_groups(parts: list[Data]) -> npt.NDArray[Any] | None:
+    """The groups of all rows, None for those of a part that has none."""
+    if all(part.groups is None for part in parts):
+        return None
+    none = [np.full(len(part), None, dtype=object) if part.groups is None else part.groups for part in parts]
+    return np.concatenate([groups.astype(object) for groups in none])
 
 
 def _joined_labels(parts: list[Labels]) -> Labels:

@@ -12,6 +12,7 @@ import numpy as np
 
 from abound.labels import Labels
 from abound.learn.decisions import Calibration, Decisions, levels_of
+from abound.learn.held_out import hold_out
 from abound.learn.row_views import take_rows
 from abound.measure.cuts import RankCut
 from abound.measure.isotonic import Isotonic, fit_isotonic
@@ -95,11 +96,14 @@ def _rank_held_out(
             return None
         return learner._rank(learner._view(take_rows(rows, chosen)), depth, None), chosen
     # A row of weight 0 is not there.
-    present = make_generator(getattr(learner, "random_state", 0)).permutation(np.flatnonzero(weights))
+    present = np.flatnonzero(weights)
     n_held = round(HELD_FRACTION * len(present))
-    training, chosen = np.sort(present[n_held:]), np.sort(present[:n_held][:MOST_ROWS])
+    if n_held < FEWEST_ROWS:
+        return None
+    drawn = hold_out(present, n_held, make_generator(getattr(learner, "random_state", 0)), learner._groups)
+    training, chosen = np.sort(drawn[0]), np.sort(drawn[1][:MOST_ROWS])
     known = labels.take(training)
-    if n_held < FEWEST_ROWS or not len(known.ids):
+    if not len(known.ids):
         return None
     part = take_rows(rows, training)
     twin = learner._copy_to_train()

@@ -42,12 +42,13 @@ class Deciding(Reclassing):
 
     A learner's ``fit`` ends with ``return self._learn_decisions(X, labels, weights)``. One that chooses settings by
     itself also fills in ``_copy_to_train``. A learner that is trained as a part of another has ``_is_part`` set, and
-    learns no decisions of its own.
+    learns no decisions of its own. One that has ``_groups``, an entry a row, holds out whole groups.
     """
 
     calibrate: str | None = None
     cut: str | None = "auto"
     _is_part: bool = False
+    _groups: npt.NDArray[Any] | None = None
     _decisions: Decisions = Decisions()
     _kind: Kind
     _labels_a_row: float

@@ -18,6 +18,7 @@ from abound.labels import Labels, encode
 from abound.learn.base import RankingClassifier
 from abound.learn.disk_order import ADVICE, WINDOW_SHARE, make_windows, online_needs, window_entries
 from abound.learn.fitted_values import history_from
+from abound.learn.held_out import hold_out
 from abound.learn.index_parts import joined_index
 from abound.learn.kept_passes import KeptPasses
 from abound.learn.online_parts import Examples as Examples
@@ -401,8 +402,8 @@ class OnlineClassifier(RankingClassifier):
         n_held = int(self.validation_fraction * n_rows)
         if n_held == 0:
             return np.arange(n_rows, dtype=np.int64), np.empty(0, dtype=np.int64)
-        shuffled = generator.permutation(n_rows)
-        return np.sort(shuffled[n_held:]), np.sort(shuffled[:n_held])
+        learned, held = hold_out(np.arange(n_rows, dtype=np.int64), n_held, generator, self._groups)
+        return np.sort(learned), np.sort(held)
 
     def _validate(self, rows: Rows, labels: Labels, held: IntArray) -> None:
         ranking = self._rank(take_rows(rows, held), 5, None)

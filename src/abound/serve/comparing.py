@@ -74,7 +74,12 @@ def run(dataset: Dataset, plan: Plan, rows: Path | None, online: bool) -> Findin
 
 
 def training_command(
-    found: Findings, data: str, text: list[str] | None, read: list[str] | None, taxonomy: Path | None
+    found: Findings,
+    data: str,
+    text: list[str] | None,
+    read: list[str] | None,
+    taxonomy: Path | None,
+    group: str | None = None,
 ) -> str | None:
     """Return the command that trains the learner to take.
 
@@ -87,6 +92,8 @@ def training_command(
     text, read : list of str or None
         Options as written.
     taxonomy : Path or None
+        Option as written.
+    group : str, optional
         Option as written.
 
     Returns
@@ -103,6 +110,7 @@ def training_command(
         pairs = [f"ngram_range={','.join(map(str, DEFAULT_TEXT['ngram_range']))}"] if text is None else text
         words += [word for pair in pairs for word in ("--text", pair)]
     words += [word for pair in read or () for word in ("--read", pair)]
+    words += ["--group", group] if group is not None else []
     words += ["--taxonomy", str(taxonomy)] if taxonomy is not None else []
     return shlex.join([*words, "--model", "model.safetensors"])
 

@@ -29,13 +29,15 @@ ZERO_BASED = "zero_based"
 """Entry of a model's header that says how the vectors it learned from counted their features."""
 
 
-def find_dataset(data: str) -> Dataset | None:
+def find_dataset(data: str, options: Mapping[str, Any] | None = None) -> Dataset | None:
     """Load a data set of several parts.
 
     Parameters
     ----------
     data : str
         ``builtin:icd10``, ``builtin:icd10:random`` or a folder.
+    options : mapping, optional
+        How to read it: a folder takes ``group_column``, all else is refused.
 
     Returns
     -------
@@ -47,8 +49,12 @@ def find_dataset(data: str) -> Dataset | None:
         if name not in SPLITS:
             known = ", ".join(BUILTIN + known.replace("-", ":") for known in SPLITS)
             raise ValueError(f"{data} is no built-in data set; there are {known}")
+        check_names(options or (), (), f"the data set {data}")
         return load_icd10(SPLITS[name])
-    return load_dataset(data) if data != "-" and Path(data).is_dir() else None
+    if data == "-" or not Path(data).is_dir():
+        return None
+    check_names(options or (), ("group_column",), f"the data set {data}")
+    return load_dataset(data, **(options or {}))
 
 
 def read_training_data(data: str, options: Mapping[str, Any]) -> Dataset:
@@ -66,9 +72,8 @@ def read_training_data(data: str, options: Mapping[str, Any]) -> Dataset:
     Dataset
         Of a file, the training part alone.
     """
-    dataset = find_dataset(data)
+    dataset = find_dataset(data, options)
     if dataset is not None:
-        check_names(options, (), f"the data set {data}")
         return dataset
     check_names(options, reading_options(), "reading")
     return Dataset(data, read_data(data, **options), None, None, None, {})
@@ -107,9 +112,8 @@ def iter_data(
 
 
 def _chunks(model: Model, data: str, options: Mapping[str, Any], part: str, labelled: bool) -> Iterator[Data]:
-    dataset = find_dataset(data)
+    dataset = find_dataset(data, options)
     if dataset is not None:
-        check_names(options, (), f"the data set {data}")
         rows = dataset.part(part)
         _check_kind(model, data, "vectors" if isinstance(rows, Vectors) else "tsv")
         _check_base(model, data, rows)

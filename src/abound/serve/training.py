@@ -154,11 +154,15 @@ def train_model(
         learner.set_params(taxonomy=taxonomy)
     model = Model(learner, vectoriser, taxonomy, titles, extra)
     try:
+        # What it holds out while it learns keeps rows of a group together.
+        learner._groups = data.groups
         learner.fit(X, data.labels)
     except KeyboardInterrupt:
         if not _has_learned(learner):
             raise
         raise TrainingInterrupted(model) from None
+    finally:
+        learner._groups = None
     return model
 
 

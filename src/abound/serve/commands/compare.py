@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from abound.serve.commands.options import DataArgument, JobsOption, JsonOption, ReadOption, read_options
+from abound.serve.commands.options import DataArgument, GroupOption, JobsOption, JsonOption, ReadOption, read_options
 from abound.serve.guard import FAILED, Interrupted, wrong_usage
 from abound.serve.output import show, write_json
 
@@ -60,6 +60,7 @@ def compare(
         Path | None, typer.Option(metavar="FILE", help="The taxonomy of the classes, `parent child` a line.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random choices.")] = 0,
+    group: GroupOption = None,
     jobs: JobsOption = None,
     cluster: Annotated[
         str | None,
@@ -98,7 +99,7 @@ def compare(
     kept = rows if rows is not None or report is None else report.with_suffix(".jsonl")
     if report is not None and report == kept:
         raise typer.BadParameter(f"{report} would hold the rows as well: name it .html", param_hint="--report")
-    dataset = read_dataset(data, read_options(read), taxonomy)
+    dataset = read_dataset(data, read_options(read, group), taxonomy)
     if explain:
         _say(explained(dataset, plan, online), json)
         return
@@ -108,7 +109,7 @@ def compare(
     except KeyboardInterrupt:
         where = "nothing was kept" if kept is None else f"the same command goes on from what is in {kept}"
         raise Interrupted(where) from None
-    outcome = Outcome(found, training_command(found, data, text, read, taxonomy), report, kept)
+    outcome = Outcome(found, training_command(found, data, text, read, taxonomy, group), report, kept)
     outcome.write_report()
     _say(outcome, json)
     if found.advice.take is None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from abound.serve.commands.options import (
     DataArgument,
     JobsOption,
@@ -18,6 +22,15 @@ from abound.serve.output import make_table, megabytes, show, write_json
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="COLUMN",
+            help="A column of DATA that is no text, as in training: its name (CSV, JSONL) or number (TSV).",
+            show_default=False,
+        ),
+    ] = None,
     jobs: JobsOption = None,
     read: ReadOption = None,
     trust: TrustOption = False,
@@ -31,7 +44,7 @@ def evaluate(
     from abound.serve.evaluating import evaluate_model
     from abound.serve.inputs import iter_data
 
-    options = read_options(read)
+    options = read_options(read, group)
     loaded = load_model(model, jobs, trust)
     with shown():
         result = evaluate_model(loaded, iter_data(loaded, data, options))

@@ -19,6 +19,16 @@ ReadOption = Annotated[
     list[str] | None,
     typer.Option("--read", metavar="KEY=VALUE", help="How to read DATA, such as format=csv or text_column=title."),
 ]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="A column of DATA whose rows belong together, such as a patient: its name (CSV, JSONL) or number (TSV). "
+        "They stay on one side of every split.",
+        show_default=False,
+    ),
+]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 for all cores.", show_default=False)
 ]
@@ -51,13 +61,15 @@ FeaturesOption = Annotated[
 ]
 
 
-def read_options(pairs: list[str] | None) -> dict[str, Any]:
-    """Turn ``--read`` into settings; an unknown one is wrong usage.
+def read_options(pairs: list[str] | None, group: str | None = None) -> dict[str, Any]:
+    """Turn ``--read`` and ``--group`` into settings; an unknown one is wrong usage.
 
     Parameters
     ----------
     pairs : list of str or None
         Each ``key=value``.
+    group : str, optional
+        The column of groups.
 
     Returns
     -------
@@ -66,11 +78,14 @@ def read_options(pairs: list[str] | None) -> dict[str, Any]:
     """
     from abound.serve.guard import wrong_usage
     from abound.serve.inputs import reading_options
-    from abound.serve.settings import check_names, parse_pairs
+    from abound.serve.settings import check_names, parse_pairs, parse_value
 
     with wrong_usage("--read"):
         settings = parse_pairs(pairs or ())
         check_names(settings, reading_options(), "reading")
+    with wrong_usage("--group"):
+        if group is not None and settings.setdefault("group_column", parse_value(group)) != parse_value(group):
+            raise ValueError(f"--read names another column, group_column={settings['group_column']}")
     return settings
 
 

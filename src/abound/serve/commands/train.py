@@ -12,6 +12,7 @@ from abound.serve.commands.options import (
     CheckpointOption,
     ClusterOption,
     DataArgument,
+    GroupOption,
     JobsOption,
     JsonOption,
     ModelArgument,
@@ -64,6 +65,7 @@ def train(
         str | None,
         typer.Option(metavar="SIZE", help="Most memory to train in, such as 4GB; more is refused.", show_default=False),
     ] = None,
+    group: GroupOption = None,
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
     checkpoint: CheckpointOption = None,
@@ -96,7 +98,7 @@ def train(
         parse_pairs(settings or ())
     with wrong_usage("--text"):
         vectoriser = checked_vectoriser(({} if jobs is None else {"n_jobs": jobs}) | parse_pairs(text or ()))
-    options = read_options(read)
+    options = read_options(read, group)
     more = _taxonomy_and_titles(taxonomy, titles)
     with shown():
         begin = time.perf_counter()
