@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -27,6 +28,12 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 SWITCH = 0.0005
 """Seconds after which a thread must let another one run: learning may not hold up an answer."""
+
+LIMITS = ("max_body", "max_batch", "max_text", "trust", "names", "timeout")
+"""What workers are told beside the models."""
+
+DRAIN = 10
+"""Seconds that requests under way have when the server is told to stop."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -79,6 +86,9 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int = 1) ->
         Processes; each ranks and, if corrections are accepted, follows the journal on its own.
     """
     import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    from abound.serve.web.connection import Connection
 
     options: dict[str, Any] = {
         "host": host,
@@ -86,15 +96,28 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int = 1) ->
         "log_config": None,
         "access_log": False,
         "server_header": False,
-        "timeout_graceful_shutdown": 10,
+        "timeout_graceful_shutdown": DRAIN,
+        "timeout_keep_alive": settings.timeout,
+        "http": Connection,
+        "ws": "none",
     }
     if workers == 1:
-        uvicorn.Server(uvicorn.Config(make_app(_opened(settings)), **options)).run()
+        application = make_app(_opened(settings))
+        _end_on_hangup()
+        uvicorn.Server(uvicorn.Config(application, **options)).run()
         return
     for path in settings.models.values():
         # A file that is damaged is better found here than by each worker.
         Model.load(path, trust=settings.trust)
     _hand_down(settings)
+    heeds = _heeds_hangup()
+
+    def end(manager: Multiprocess) -> None:
+        if heeds:
+            manager.handle_term()
+
+    # Uvicorn would start the workers anew, one after the other.
+    Multiprocess.handle_hup = end  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="abound-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
         uvicorn.run("abound.serve.server:app_of_worker", factory=True, workers=workers, **options)
@@ -110,7 +133,19 @@ def app_of_worker() -> Any:
     """
     handed = json.loads(os.environ[SETTINGS])
     models = {name: Path(file) for name, file in handed.pop("models").items()}
+    _end_on_hangup()
     return make_app(_opened(Settings(models, os.environ.get(TOKEN), **handed)))
+
+
+def _heeds_hangup() -> bool:
+    """Tell whether a terminal that is closed ends the server; not if it was told to stay (nohup)."""
+    return hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+
+
+def _end_on_hangup() -> None:
+    """End at a hangup as at the word of a service manager."""
+    if _heeds_hangup():
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def _opened(settings: Settings) -> Desk:
@@ -127,7 +162,7 @@ def _opened(settings: Settings) -> Desk:
 
 
 def _hand_down(settings: Settings) -> None:
-    limits = {name: getattr(settings, name) for name in ("max_body", "max_batch", "max_text", "trust")}
+    limits = {name: getattr(settings, name) for name in LIMITS}
     models = {name: str(path) for name, path in settings.models.items()}
     os.environ[SETTINGS] = json.dumps({"models": models, **limits})
     if settings.token is not None:

@@ -10,8 +10,6 @@ import typer
 from abound.serve.commands.options import TrustOption
 from abound.serve.output import say
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
 
 def serve(
     models: Annotated[
@@ -31,6 +29,16 @@ def serve(
     max_batch: Annotated[int, typer.Option(metavar="N", min=1, help="Most rows of a request.")] = 10_000,
     max_text: Annotated[int, typer.Option(metavar="N", min=1, help="Most characters of a text.")] = 100_000,
     trust: TrustOption = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name that the server answers to; more than once if need be."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.1, help="Longest wait for a client: its headers, its body, its next request."
+        ),
+    ] = 10.0,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve models over HTTP, with a page to try them on.
@@ -44,12 +52,15 @@ def serve(
     try:
         from abound.serve.server import TOKEN, named_models, run_server
         from abound.serve.web.desk import Settings
+        from abound.serve.web.hosts import answered_names, is_loopback
     except ImportError as error:
         raise ImportError(f"abound serve needs more packages ({error}): pip install 'abound[serve]'") from None
     from abound.serve.guard import wrong_usage
 
     with wrong_usage("MODEL"):
         files = named_models(models)
+    with wrong_usage("--allow-host"):
+        names = answered_names(host, allow_host or ())
     for file in files.values():
         if not file.is_file():
             raise FileNotFoundError(f"{file}: there is no such file")
@@ -62,12 +73,23 @@ def serve(
     token = secrets.token_urlsafe(18) if is_made_up else token
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{port}/" + (f"#token={token}" if is_made_up else "")
-    if host not in LOOPBACK:
+    if not is_loopback(host):
         say(f"warning: {host} can be reached from other machines; put a server that encrypts in front")
+    if names is None:
+        say("warning: it answers to any name (Host header); --allow-host NAME limits it to those that are its own")
     say(f"{', '.join(files)}: {address}")
     if open_page:
         _open_when_up(host, port, address)
-    settings = Settings(files, token, max_body=max_body, max_batch=max_batch, max_text=max_text, trust=trust)
+    settings = Settings(
+        files,
+        token,
+        max_body=max_body,
+        max_batch=max_batch,
+        max_text=max_text,
+        trust=trust,
+        names=names,
+        timeout=timeout,
+    )
     try:
         run_server(settings, host=host, port=port, workers=workers)
     except KeyboardInterrupt:

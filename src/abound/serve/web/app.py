@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -80,11 +80,16 @@ def make_app(desk: Desk) -> Any:
 
     for address, (name, media_type) in PAGE.items():
         app.router.routes.append(Route(address, _page_file(name, media_type), methods=["GET"]))
-    for kind in (ProblemError, InputError, ValidationError, HTTPException, Exception):
+    for kind in (ProblemError, InputError, ValidationError, ClientDisconnect, HTTPException, Exception):
         app.add_exception_handler(kind, on_problem)
     app.add_exception_handler(RequestValidationError, _on_parameters)
     app.openapi = lambda: _once(app)  # type: ignore[method-assign]
-    return Gate(app, desk.settings.max_body, lambda *seen: desk.meters.saw_request(*seen) if desk.is_ready else None)
+    return Gate(
+        app,
+        desk.settings.max_body,
+        desk.settings.names,
+        lambda *seen: desk.meters.saw_request(*seen) if desk.is_ready else None,
+    )
 
 
 def _once(app: FastAPI) -> dict[str, Any]:

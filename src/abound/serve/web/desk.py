@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +46,10 @@ class Settings:
         Characters that a text may have.
     trust : bool
         See `Model.load`; it holds for files that take the models' place as well.
+    names : sequence of str or None
+        Hosts that are answered to, in small letters; None if any is.
+    timeout : float
+        Seconds that a client may take for its headers, for 1,000 bytes a second of a body, and between two requests.
     """
 
     models: Mapping[str, Path]
@@ -54,6 +58,8 @@ class Settings:
     max_batch: int = 10_000
     max_text: int = 100_000
     trust: bool = False
+    names: Sequence[str] | None = None
+    timeout: float = 10.0
 
 
 class Desk:

@@ -27,6 +27,7 @@ DETAILS = {
     409: "It cannot be done with this model, or the id was used for something else.",
     413: "Body, batch or text is too large.",
     415: "The body is not JSON.",
+    421: "The server does not answer to this name.",
     422: "The request is not valid; `errors` says where.",
     503: "There was no answer in time.",
     507: "The correction cannot be written to the disk, and is not learned.",
@@ -65,7 +66,7 @@ def documented(
     dict
         Arguments for a route's decorator.
     """
-    several = {400, 422, *statuses} | ({413, 415} if body is not None else set())
+    several = {400, 421, 422, *statuses} | ({413, 415} if body is not None else set())
     responses: dict[int | str, dict[str, Any]] = {
         status: {
             "description": DETAILS[status],

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from abound.serve.version import InputError
@@ -26,10 +26,13 @@ KINDS = {
     403: "learning-is-off",
     404: "not-found",
     405: "wrong-method",
+    408: "too-slow",
     409: "conflict",
     413: "too-large",
     415: "not-json",
+    421: "wrong-host",
     422: "not-valid",
+    431: "too-large",
     500: "fault",
     503: "too-late",
     507: "not-stored",
@@ -153,6 +156,9 @@ async def on_problem(request: Request, error: Exception) -> Response:
         return problem_response(from_input(error))
     if isinstance(error, ValidationError):
         return problem_response(from_validation(error))
+    if isinstance(error, ClientDisconnect):
+        # Nobody reads this; it is counted.
+        return problem_response(ProblemError(400, "the client left before the end of the body"))
     if isinstance(error, HTTPException):
         headers = dict(error.headers or {})
         return problem_response(ProblemError(error.status_code, _detail(error), headers=headers))
