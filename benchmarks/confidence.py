@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 
 from abound import Model
 from abound.labels import encode
-from abound.learn.confidence import DEPTH, _fit_curve, _rank_held_out
-from abound.learn.decisions import Calibration, Decisions, levels_of
+from abound.learn.confidence import DEPTH, _rank_held_out, fit_calibration
+from abound.learn.decisions import Calibration, Decisions
 from abound.learn.registry import make_learner
 from abound.measure import macro_f1, micro_f1
 from abound.measure.thresholds import CUTS, right_places
@@ -71,9 +71,7 @@ class Learned(NamedTuple):
 
     def calibration(self, kind: str, by: str) -> Calibration:
         """Learn probabilities, of the score or of the margin."""
-        ranked = self.ranking.ids >= 0
-        levels = levels_of(self.ranking, by)[ranked]
-        return Calibration(_fit_curve(kind, levels, self.right[ranked], np.ones(len(levels))), by)
+        return fit_calibration(kind, by, self.ranking, self.right, np.ones(len(self.right), np.float32))
 
 
 def learn(task: Task, learner: str) -> Learned:

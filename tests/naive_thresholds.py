@@ -105,6 +105,18 @@ def platt_loss(A: float, B: float, scores: Any, positive: Any) -> float:
     return total
 
 
+def probabilities(levels: list[float], by: str, first: Any, others: Any) -> list[float]:
+    """Of ranked classes by their levels, the best first: by margin, the next has a share of what better ones leave."""
+    found: list[float] = []
+    left = 1.0
+    for place, level in enumerate(levels):
+        chance = float(first(level) if place == 0 else others(level))
+        p = left * chance if by == "margin" else chance
+        left *= 1 - chance
+        found.append(min([p, *found]))
+    return found
+
+
 def isotonic(scores: list[float], positive: list[bool]) -> list[float]:
     """The largest mean that begins at or before a score's place of the smallest means that end at or behind it."""
     distinct = sorted(set(scores))

@@ -15,9 +15,10 @@ from sklearn.frozen import FrozenEstimator
 
 import naive_thresholds as naive
 from abound import FeatureFocusClassifier, PAClassifier
+from abound.learn.confidence import fit_calibration
 from abound.learn.deciding import spread_to_one
 from abound.learn.decisions import Calibration, levels_of
-from abound.measure import Isotonic, Sigmoid, fit_isotonic, fit_platt
+from abound.measure import Isotonic, PowerSigmoid, Sigmoid, calibration_error, fit_isotonic, fit_platt, fit_power
 from abound.measure.platt import UNFITTED
 from abound.rank.topk import Ranking
 from generate import make_rows
@@ -70,6 +71,19 @@ def test_platt_agrees_with_scikit_learn_in_any_unit(unit: float) -> None:
     asked = np.linspace(-4, 4, 50)
     expected = by_scikit_learn("sigmoid", scores, right, asked)
     np.testing.assert_allclose(fit_platt(unit * scores, right)(unit * asked), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e37])
+@pytest.mark.parametrize("power", [1.0, 0.5, 0.25])
+def test_platt_finds_the_power_of_the_scores(power: float, unit: float) -> None:
+    scores, right = noisy_scores(20_000)
+    found = fit_power(unit * np.sign(scores) * np.abs(scores) ** (1 / power), right)
+    assert found.power == power
+    alone = fit_platt(scores, right)
+    np.testing.assert_allclose(
+        found(unit * np.array([-8.0, -1, 0, 1, 8])), PowerSigmoid(*alone, power)([-8, -1, 0, 1, 8])
+    )
+    assert (np.diff(found(unit * np.linspace(-9, 9, 99))) > 0).all()
 
 
 def test_isotonic_agrees_with_scikit_learn_but_for_what_is_certain() -> None:
@@ -141,6 +155,64 @@ def test_what_does_not_rank_has_probability_0(by: str) -> None:
     assert found[0, 0] > found[0, 1] > 0
 
 
+RANKED = st.lists(st.floats(-3, 3, width=32), min_size=1, max_size=6).map(lambda row: sorted(row, reverse=True))
+SLOPES = st.tuples(st.floats(-4, 0), st.floats(-2, 2), st.sampled_from([1.0, 0.5])).map(
+    lambda made: PowerSigmoid(*made)
+)
+
+
+@given(RANKED, SLOPES, SLOPES, st.sampled_from(["score", "margin"]))
+def test_probabilities_are_those_of_the_twin(
+    row: list[float], first: PowerSigmoid, others: PowerSigmoid, by: str
+) -> None:
+    k = len(row)
+    ranking = Ranking(np.arange(k, dtype=np.int32)[None], np.array([row], np.float32))
+    calibration = Calibration(first, by, others)
+    found = calibration(ranking)[0]
+    assert found == pytest.approx(naive.probabilities(levels_of(ranking, by)[0].tolist(), by, first, others))
+    assert (np.diff(found) <= 0).all() and found[0] == first(levels_of(ranking, by)[0, 0])
+    if k > 2:  # what better ones have does not depend on how many are asked for
+        assert (calibration(Ranking(ranking.ids[:, :2], ranking.scores[:, :2]))[0] == found[:2]).all()
+    if by == "margin":
+        assert found.sum() <= 1 + 1e-12
+    else:
+        order = np.random.default_rng(k).permutation(k)
+        np.testing.assert_array_equal(calibration.of_all(ranking.scores[:, order])[0], found[order])
+
+
+def softmax_rows(n: int, power: float) -> tuple[Ranking, Any]:
+    """Rankings of ten classes, and the truth drawn with the chances that a softmax of their scores gives."""
+    generator = np.random.default_rng(0)
+    scores = -np.sort(-generator.normal(size=(n, 10)) * generator.gamma(1.0, 2.0, size=(n, 1)), axis=1)
+    chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    drawn = (generator.random((n, 1)) > chances.cumsum(axis=1)).sum(axis=1).clip(max=9)
+    scores = np.sign(scores) * np.abs(scores) ** power
+    ids = np.broadcast_to(np.arange(10, dtype=np.int32), scores.shape)
+    return Ranking(ids, scores.astype(np.float32)), np.arange(10) == drawn[:, None]
+
+
+@pytest.mark.parametrize("power", [1.0, 3.0])
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_what_is_said_of_fresh_rows_holds(kind: str, power: float) -> None:
+    ranking, right = softmax_rows(30_000, power)
+    part = [Ranking(ranking.ids[half], ranking.scores[half]) for half in (slice(0, 10_000), slice(10_000, None))]
+    found = fit_calibration(kind, "margin", part[0], right[:10_000], np.ones(10_000, np.float32))(part[1])
+    fresh = right[10_000:]
+    assert calibration_error(found[:, 0], fresh[:, 0]) < 0.025
+    assert found.mean(axis=0) == pytest.approx(fresh.mean(axis=0), abs=0.03)
+
+
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+@pytest.mark.parametrize("right", [False, True])
+def test_rows_that_are_never_or_always_right_make_nothing_certain(kind: str, right: bool) -> None:
+    ranking = softmax_rows(98, 1.0)[0]
+    truth = np.zeros((98, 10), np.bool_)
+    truth[:, 0] = right
+    found = fit_calibration(kind, "margin", ranking, truth, np.ones(98, np.float32))(ranking)
+    assert found[:, 0] == pytest.approx(0.99 if right else 0.01, abs=0.001)
+    assert (found[:, 1:] <= found[:, :1]).all() and found.sum(axis=1).max() <= 1
+
+
 @given(st.data())
 def test_dense_rows_add_up_to_1_and_keep_the_order(data: Any) -> None:
     n_classes = data.draw(st.integers(1, 6))
@@ -154,6 +226,8 @@ def test_dense_rows_add_up_to_1_and_keep_the_order(data: Any) -> None:
     dense = spread_to_one(ids, probabilities, n_classes)[0]
     assert dense.sum() == pytest.approx(1)
     assert dense.argmax() == ids[0, 0]
+    if probabilities[0, 0] >= 0.5 and dense.max() < 1:
+        assert dense.max() == pytest.approx(probabilities[0, 0])
     assert (dense >= 0).all()
     ranked = dense[ids[0, :width]]
     assert (np.diff(ranked) <= 1e-15).all()

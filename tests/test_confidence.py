@@ -192,10 +192,11 @@ def test_shares_fill_a_batch() -> None:
 def test_probabilities_of_scores_rise_with_the_score() -> None:
     model = PAClassifier(calibrate="platt").fit(X, LISTS)
     scores, found = model.predict_topk(X, 6).scores, model.predict_topk(X, 6, probabilities=True).scores
-    order = np.argsort(scores, axis=None)
-    assert (np.diff(found.ravel()[order]) >= 0).all()
-    dense = model.decision_function(X)
-    assert (np.diff(model.predict_proba(X).ravel()[np.argsort(dense, axis=None)]) >= 0).all()
+    assert (np.diff(found[np.argsort(scores[:, 0]), 0]) >= 0).all()
+    assert (np.diff(found, axis=1) <= 0).all()
+    dense, order = model.predict_proba(X), np.argsort(model.decision_function(X), axis=1)
+    assert (np.diff(np.take_along_axis(dense, order, axis=1), axis=1) >= 0).all()
+    np.testing.assert_allclose(dense.max(axis=1), found[:, 0], rtol=1e-6)
 
 
 def test_the_best_class_alone_has_the_same_probability() -> None:
@@ -275,7 +276,10 @@ def test_a_dense_answer_that_would_not_fit_is_refused(monkeypatch: pytest.Monkey
         ({"decisions/curve/A": np.array([np.nan])}, "not finite"),
         ({"decisions/curve/B": np.zeros(2)}, "shape"),
         ({"decisions/rule/thresholds": np.zeros(3, np.float32)}, "float64"),
+        ({"decisions/curve/power": np.array([2.0])}, "power"),
+        ({"decisions/others/A": np.array([1.0])}, "falls"),
         ({"calibration": "magic"}, "unknown"),
+        ({"others": "magic"}, "unknown"),
         ({"by": "age"}, "unknown"),
         ({"cut": "deep"}, "unknown"),
         ({"depth": 0}, "unknown"),
@@ -293,6 +297,21 @@ def test_bad_decisions_of_a_file_are_refused(change: dict[str, Any], problem: st
     save_arrays(tmp_path / "bad", arrays, meta)
     with pytest.raises(ModelFileError, match=problem):
         abound.load(tmp_path / "bad")
+
+
+def test_files_of_before_have_one_curve_for_all_classes(tmp_path: Path) -> None:
+    FeatureFocusClassifier(calibrate="platt").fit(X, Y).save(tmp_path / "model")
+    stored = open_arrays(tmp_path / "model")
+    arrays, meta = dict(stored), stored.meta
+    for name in ("decisions/curve/power", *(name for name in stored if name.startswith("decisions/others/"))):
+        del arrays[name]
+    del meta["estimator"]["decisions"]["others"]
+    save_arrays(tmp_path / "old", arrays, meta)
+    old = abound.load(tmp_path / "old")
+    A, B = old._decisions.calibration.curve
+    scores, found = old.predict_topk(X, 3).scores, old.predict_topk(X, 3, probabilities=True).scores
+    np.testing.assert_allclose(found[:, 1], 1 / (1 + np.exp(A * (scores[:, 1] - scores[:, 0]) + B)), rtol=1e-5)
+    np.testing.assert_allclose(old.predict_proba(X).sum(axis=1), 1)
 
 
 def test_a_falling_curve_of_a_file_is_refused(tmp_path: Path) -> None:

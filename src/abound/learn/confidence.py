@@ -6,17 +6,18 @@ The rows are its own validation part if it has one, else a random fifth, ranked 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from abound.labels import Labels
-from abound.learn.decisions import Calibration, Decisions, levels_of
+from abound.learn.decisions import Calibration, Curve, Decisions, levels_of
 from abound.learn.held_out import hold_out
 from abound.learn.row_views import take_rows
 from abound.measure.cuts import RankCut
-from abound.measure.isotonic import Isotonic, fit_isotonic
-from abound.measure.platt import UNFITTED, Sigmoid, fit_platt
+from abound.measure.isotonic import fit_isotonic
+from abound.measure.platt import UNFITTED, Sigmoid, fit_platt, fit_power
 from abound.measure.thresholds import ROW_CUTS, compare_cuts, learn_cut, right_places
 from abound.rank.topk import Ranking
 from abound.validation import Float32Array, Float64Array, IntArray, Rows, VerifiedRows, make_generator
@@ -66,15 +67,12 @@ def learn_decisions(
     by = "score" if several else "margin"
     found = _rank_held_out(learner, rows, labels, weights, held, depth)
     if found is None:
-        return Decisions(None if learner.calibrate is None else Calibration(UNFITTED, by))
+        return Decisions(None if learner.calibrate is None else Calibration(UNFITTED, by, UNFITTED))
     ranking, chosen = found
     truth = labels.take(chosen)
     calibration = None
     if learner.calibrate is not None:
-        levels = levels_of(ranking, by)
-        pairs = np.nonzero(ranking.ids >= 0)
-        right, counts = right_places(ranking.ids, truth)[pairs], weights[chosen][pairs[0]]
-        calibration = Calibration(_fit_curve(learner.calibrate, levels[pairs], right, counts), by)
+        calibration = fit_calibration(learner.calibrate, by, ranking, right_places(ranking.ids, truth), weights[chosen])
     if not several or learner.cut is None:
         return Decisions(calibration)
     at_least_one = bool(np.diff(labels.indptr).all())
@@ -114,12 +112,50 @@ def _rank_held_out(
     return twin._rank(twin._view(take_rows(rows, chosen)), depth, None), chosen
 
 
-def _fit_curve(kind: str, levels: Float64Array, right: Any, weights: Any) -> Sigmoid | Isotonic:
-    if not right.any():
+def fit_calibration(
+    kind: str, by: str, ranking: Ranking, right: npt.NDArray[np.bool_], weights: Float32Array
+) -> Calibration:
+    """Learn from a ranking which of its classes are how likely to be right.
+
+    Parameters
+    ----------
+    kind : {"platt", "isotonic"}
+        What curves.
+    by : {"score", "margin"}
+        Over what; by margin a row has one label.
+    ranking : Ranking
+        Best first.
+    right : bool array of the same shape
+        Which classes are true.
+    weights : float32 array
+        How much each row counts.
+
+    Returns
+    -------
+    Calibration
+        With a curve for the best class of a row and another for the rest.
+    """
+    levels, asked = levels_of(ranking, by), ranking.ids >= 0
+    if by == "margin":  # a class is asked for if no better one is right
+        asked[:, 1:] &= ~np.logical_or.accumulate(right, axis=1)[:, :-1]
+    counts = np.broadcast_to(weights[:, None], asked.shape)
+    first, rest = (
+        _fit_curve(kind, levels[:, part][of], right[:, part][of], counts[:, part][of])
+        for part in (slice(0, 1), slice(1, None))
+        for of in (asked[:, part],)
+    )
+    return Calibration(first, by, rest)
+
+
+def _fit_curve(kind: str, levels: Float64Array, right: npt.NDArray[np.bool_], weights: Float32Array) -> Curve:
+    n_rows = float(weights.sum())
+    if not n_rows:
         return UNFITTED
     if kind == "isotonic":
         return fit_isotonic(levels, right, weights)
-    sigmoid = fit_platt(levels, right, weights)
+    if not right.any():
+        return Sigmoid(0.0, float(np.log(n_rows + 1)))
+    sigmoid = fit_power(levels, right, weights)
     if sigmoid.A <= 0:
         return sigmoid
     # Scores that are worse than none: one probability for all, rather than one that falls with the score.

@@ -88,9 +88,9 @@ class Deciding(Reclassing):
     def predict_proba(self, X: Any) -> Float64Array:
         """Return probabilities of all classes: dense, as scikit-learn asks, so only where that fits.
 
-        There only if ``calibrate`` is set. With one label a row, the 50 best classes have the probabilities that
-        `predict_topk` gives, the others share what is left, and the row is divided by its sum. With several labels,
-        each class has the probability of its score, never quite 0 or 1, and stands for itself.
+        There only if ``calibrate`` is set. With one label a row, the best class has the probability that
+        `predict_topk` gives, the next 49 have theirs up to a factor, and the others share what is left. With several
+        labels, each class has the probability of its score, never quite 0 or 1, and stands for itself.
 
         Parameters
         ----------
@@ -106,12 +106,11 @@ class Deciding(Reclassing):
         rows = learner._rows(X)
         n_classes = len(learner.class_counts_)
         check_dense(rows.n_rows, n_classes, 8, "use predict_topk with probabilities=True")
-        if learner._calibration().by == "margin":
+        calibration = learner._calibration()
+        if calibration.by == "margin":
             ranking = learner._rank(rows, DEPTH, None)
-            return spread_to_one(ranking.ids, learner._probabilities(ranking), n_classes)
-        scores = learner._score_and_fill(rows)
-        every = np.broadcast_to(np.arange(n_classes, dtype=np.int32), scores.shape)
-        return np.clip(learner._probabilities(Ranking(every, scores)), NEARLY_0, 1 - NEARLY_0)
+            return spread_to_one(ranking.ids, calibration(ranking), n_classes)
+        return np.clip(calibration.of_all(learner._score_and_fill(rows)), NEARLY_0, 1 - NEARLY_0)
 
     def to_probabilities(self, scores: npt.ArrayLike) -> Float64Array:
         """Turn scores into probabilities.
@@ -227,7 +226,9 @@ def spread_to_one(ids: IdArray, probabilities: Float64Array, n_classes: int) -> 
     -------
     float64 array of shape (n, n_classes)
         Classes that are not ranked share what is left to 1, but none has more than the last that is ranked. The best
-        class has the largest number: of several that are equal, the next larger one.
+        class keeps its probability, all others are multiplied to add up to the rest, and none becomes larger than the
+        best; only where that leaves something is the row divided by its sum. The best class has the largest number: of
+        several that are equal, the next larger one.
 
     Examples
     --------
@@ -241,9 +242,13 @@ def spread_to_one(ids: IdArray, probabilities: Float64Array, n_classes: int) -> 
     shared = np.repeat(np.minimum(left, lowest)[:, None], n_classes, axis=1)
     where = np.nonzero(ranked)
     shared[where[0], ids[where]] = probabilities[where]
+    best, largest = ids[:, 0], np.where(ranked[:, :1], probabilities[:, :1], 0)
+    rest = shared.sum(axis=1, keepdims=True) - largest
+    factor = np.divide(1 - largest, rest, out=np.ones_like(rest), where=(rest > 0) & ranked[:, :1])
+    shared = np.where(ranked[:, :1], np.minimum(shared * factor, largest), shared)
+    shared[where[0][where[1] == 0], best[best >= 0]] = largest[best >= 0, 0]
     totals = shared.sum(axis=1, keepdims=True)
     dense: Float64Array = np.divide(shared, totals, out=np.full(shared.shape, 1 / n_classes), where=totals > 0)
-    best = ids[:, 0]
     tied = np.flatnonzero((dense.argmax(axis=1) != best) & (best >= 0))
     dense[tied, best[tied]] = np.nextafter(dense[tied].max(axis=1), 2)
     return dense

@@ -1,7 +1,8 @@
 """How a fitted learner decides: from scores to probabilities, and where to cut the ranking of a row.
 
-Probabilities are a function of one number, the same for all classes: with several labels a row the score, with one
-label, where classes compete, the margin, which is the score less the best other score of the row.
+Probabilities are a function of one number: with several labels a row the score, with one label, where classes compete,
+the margin, which is the score less the best other score of the row. The best class of a row has a curve of its own. One
+curve for all would be fitted to the others, which are many more, and say of the best what does not hold.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import numpy.typing as npt
 from abound.learn.index_parts import prefixed
 from abound.measure.cuts import ClassCut, InstanceCut, RankCut, Rule, ShareCut, ZeroCut, take
 from abound.measure.isotonic import Isotonic
-from abound.measure.platt import Sigmoid
+from abound.measure.platt import PowerSigmoid, Sigmoid
 from abound.measure.thresholds import CUTS
 from abound.rank.topk import Ranking
 from abound.store import Section
-from abound.validation import Float64Array, IdArray
+from abound.validation import Float32Array, Float64Array, IdArray
 
 CALIBRATIONS = (None, "platt", "isotonic")
 """What ``calibrate`` may be."""
@@ -27,16 +28,33 @@ CALIBRATIONS = (None, "platt", "isotonic")
 ROWS_AT_ONCE = 2**15
 """Rows to which a rule is applied at once: it works in several arrays of their size."""
 
+Curve = Sigmoid | PowerSigmoid | Isotonic
+
+PLACES = {"calibration": "curve/", "others": "others/"}
+"""Where the arrays of the curves stand in a file, by what its settings call them."""
+
 LARGEST = 1e38
 """Scores are cut here, so that differences stay finite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """A probability for each ranked class: a rising curve over its score or its margin."""
+    """A probability for each ranked class: rising curves over its score or its margin.
 
-    curve: Sigmoid | Isotonic
+    Parameters
+    ----------
+    curve : Sigmoid or Isotonic
+        Of the best class of a row.
+    by : {"score", "margin"}
+        What the curves are over.
+    others : Sigmoid, Isotonic or None
+        Of the other classes: by score, how likely they are; by margin, if no better class is right. If None, as in
+        files of before, ``curve`` serves all.
+    """
+
+    curve: Curve
     by: str
+    others: Curve | None = None
 
     def __call__(self, ranking: Ranking) -> Float64Array:
         """Return the probabilities of a ranking.
@@ -49,9 +67,37 @@ class Calibration:
         Returns
         -------
         float64 array of the same shape
-            From 0 to 1, never rising within a row; 0 where nothing ranks.
+            From 0 to 1, never rising within a row; 0 where nothing ranks. By margin a row adds up to at most 1, and
+            what a class has depends on better ones alone.
         """
-        return np.where(ranking.ids >= 0, self.curve(levels_of(ranking, self.by)), 0)
+        levels, ranked = levels_of(ranking, self.by), ranking.ids >= 0
+        if self.others is None:
+            return np.where(ranked, self.curve(levels), 0)
+        chances = np.where(ranked, np.hstack((self.curve(levels[:, :1]), self.others(levels[:, 1:]))), 0)
+        if self.by == "margin":
+            chances[:, 1:] *= np.cumprod(1 - chances[:, :-1], axis=1)
+        falling: Float64Array = np.minimum.accumulate(chances, axis=1)
+        return falling
+
+    def of_all(self, scores: Float32Array) -> Float64Array:
+        """Return the probabilities of all classes by their scores, one column each.
+
+        Parameters
+        ----------
+        scores : float32 array of shape (n, n_classes)
+            Not ranked.
+
+        Returns
+        -------
+        float64 array of the same shape
+            As a ranking of them would have them.
+        """
+        best = scores.argmax(axis=1)[:, None]
+        largest = self.curve(_finite(np.take_along_axis(scores, best, axis=1)))
+        others = self.curve if self.others is None else self.others
+        probabilities: Float64Array = np.minimum(others(_finite(scores)), largest)
+        np.put_along_axis(probabilities, best, largest, axis=1)
+        return probabilities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +186,7 @@ def levels_of(ranking: Ranking, by: str) -> Float64Array:
         Finite, never rising within a row. Margins are at least 0 for the best class and at most 0 for the others; a
         class that does not rank counts as score 0.
     """
-    clipped = np.clip(ranking.scores.astype(np.float64), -LARGEST, LARGEST)
-    levels = np.where(ranking.ids >= 0, clipped, 0)
+    levels = np.where(ranking.ids >= 0, _finite(ranking.scores), 0)
     if by == "score":
         return levels
     differences = levels - levels[:, :1]
@@ -168,9 +213,12 @@ def decision_arrays(decisions: Decisions) -> tuple[dict[str, npt.NDArray[Any]], 
     meta: dict[str, Any] = {}
     calibration, rule = decisions.calibration, decisions.rule
     if calibration is not None:
-        curve = calibration.curve
-        meta |= {"calibration": "platt" if isinstance(curve, Sigmoid) else "isotonic", "by": calibration.by}
-        arrays |= prefixed("curve/", {name: _numbers(value) for name, value in curve._asdict().items()})
+        meta["by"] = calibration.by
+        for kind, curve in {"calibration": calibration.curve, "others": calibration.others}.items():
+            if curve is not None:
+                meta[kind] = "isotonic" if isinstance(curve, Isotonic) else "platt"
+                values = {name: _numbers(value) for name, value in curve._asdict().items()}
+                arrays |= prefixed(PLACES[kind], values)
     if rule is not None:
         meta |= {"cut": decisions.cut, "at_least_one": decisions.at_least_one, "depth": decisions.depth}
         meta |= {"tried": decisions.tried}
@@ -203,10 +251,11 @@ def decisions_from(stored: Section, meta: Any) -> Decisions:
             raise stored.fault(name, "it holds a number that is not finite")
     decisions = Decisions()
     if "calibration" in meta:
-        if meta["calibration"] not in CALIBRATIONS[1:] or meta.get("by") not in ("score", "margin"):
-            raise stored.fault("meta", f"the calibration {meta['calibration']!r} by {meta.get('by')!r} is unknown")
-        curve = _curve_from(stored.section("curve/"), meta["calibration"])
-        decisions = replace(decisions, calibration=Calibration(curve, meta["by"]))
+        if meta.get("by") not in ("score", "margin"):
+            raise stored.fault("meta", f"the calibration by {meta.get('by')!r} is unknown")
+        curve, others = (_curve_from(stored, meta, kind) for kind in PLACES)
+        assert curve is not None
+        decisions = replace(decisions, calibration=Calibration(curve, meta["by"], others))
     if "cut" not in meta:
         return decisions
     cut, depth, tried = meta["cut"], meta.get("depth"), meta.get("tried")
@@ -226,12 +275,26 @@ def _numbers(value: Any) -> Float64Array:
     return np.atleast_1d(np.asarray(value, dtype=np.float64))
 
 
-def _curve_from(arrays: Section, kind: str) -> Sigmoid | Isotonic:
-    if kind == "platt":
+def _finite(scores: Float32Array) -> Float64Array:
+    return np.clip(scores.astype(np.float64), -LARGEST, LARGEST)
+
+
+def _curve_from(stored: Section, meta: dict[str, Any], which: str) -> Curve | None:
+    if which not in meta:
+        return None
+    if meta[which] not in CALIBRATIONS[1:]:
+        raise stored.fault("meta", f"the calibration {meta[which]!r} is unknown")
+    arrays = stored.section(PLACES[which])
+    if meta[which] == "platt":
         sigmoid = Sigmoid(_one(arrays, "A"), _one(arrays, "B"))
         if sigmoid.A > 0:
             raise arrays.fault("A", "a curve that falls")
-        return sigmoid
+        if "power" not in arrays:
+            return sigmoid
+        power = _one(arrays, "power")
+        if not 0 < power <= 1:
+            raise arrays.fault("power", f"a power of {power}")
+        return PowerSigmoid(*sigmoid, power)
     knots = arrays.require("knots", np.float64)
     levels = arrays.require("levels", np.float64, (len(knots),))
     if not len(knots) or (np.diff(knots) < 0).any() or (np.diff(levels) < 0).any():

@@ -18,7 +18,7 @@ from abound.measure.metrics import (
     recall_at_k,
     tree_loss,
 )
-from abound.measure.platt import Sigmoid, fit_platt
+from abound.measure.platt import PowerSigmoid, Sigmoid, fit_platt, fit_power
 from abound.measure.ranking import EVALUATION_DEPTH, inverse_propensities, ranking_measures
 from abound.measure.significance import Comparison, class_f1_test, decision_sign_test, sign_test, wilcoxon_test
 from abound.measure.splits import Summary, repeated_splits, summarise
@@ -58,7 +58,9 @@ __all__ = [
     "summarise",
     "Summary",
     "fit_platt",
+    "fit_power",
     "Sigmoid",
+    "PowerSigmoid",
     "fit_isotonic",
     "Isotonic",
     "learn_cut",

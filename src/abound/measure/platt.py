@@ -4,10 +4,14 @@
 ``t₋ = 1 / (N₋ + 2)`` for false scores minimised over ``A`` and ``B`` (Platt 1999), by Newton's method with
 backtracking from ``A = 0, B = ln((N₋ + 1) / (N₊ + 1))`` (Lin, Lin and Weng 2007, who also write the loss so that
 nothing overflows). Two unknowns, so a step costs a few passes over the scores.
+
+Where scores crowd near 0 and have a long tail, no sigmoid of them fits; one of their square root may. `fit_power`
+raises them to a power first, ``sign(s) |s|^q``, which it chooses by the same loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +24,9 @@ MOST_STEPS = 100
 SMALLEST_STEP = 1e-10
 RIDGE = 1e-12
 """Added to the Hessian's diagonal, for scores that are all alike."""
+
+POWERS = (1.0, 0.75, 0.5, 0.35, 0.25)
+"""Powers that `fit_power` tries."""
 
 FLAT = 1e-9
 """The mean gradient at which the minimum is reached."""
@@ -50,6 +57,18 @@ class Sigmoid(NamedTuple):
         return probabilities
 
 
+class PowerSigmoid(NamedTuple):
+    """A probability for each score: the sigmoid of ``sign(s) |s|^power``."""
+
+    A: float
+    B: float
+    power: float
+
+    def __call__(self, scores: npt.ArrayLike) -> Float64Array:
+        """Return the probabilities of scores, as `Sigmoid` does."""
+        return Sigmoid(self.A, self.B)(_raised(np.asarray(scores, dtype=np.float64), self.power))
+
+
 UNFITTED = Sigmoid(-2.0, 0.0)
 """Where there is nothing to fit: 1/2 at score 0, 0.88 at score 1."""
 
@@ -77,16 +96,60 @@ def fit_platt(scores: npt.ArrayLike, positive: npt.ArrayLike, weights: npt.Array
     >>> sigmoid([-1.0, 0.0, 2.0]).round(2).tolist()
     [0.32, 0.5, 0.81]
     """
+    A, B, _ = fit_power(scores, positive, weights, (1.0,))
+    return Sigmoid(A, B)
+
+
+def fit_power(
+    scores: npt.ArrayLike,
+    positive: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    powers: Sequence[float] = POWERS,
+) -> PowerSigmoid:
+    """Fit the sigmoid to powers of scores that were right or wrong, and keep the power of the least loss.
+
+    Parameters
+    ----------
+    scores, positive, weights
+        As in `fit_platt`.
+    powers : sequence of float
+        The powers to try, above 0.
+
+    Returns
+    -------
+    PowerSigmoid
+        A = -2 and B = 0 if no score is positive.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=2000)
+    >>> right = rng.random(2000) < expit(2 * scores)
+    >>> fit_power(np.sign(scores) * scores**2, right).power
+    0.5
+    """
     s, right, w = check_scores(scores, positive, weights)
     n_right, n_wrong = float(w[right].sum()), float(w[~right].sum())
     if n_right == 0:
-        return UNFITTED
+        return PowerSigmoid(*UNFITTED, 1.0)
     # Newton's steps do not depend on the unit of the scores, but the ridge and overflow do.
     unit = float(np.abs(s).max()) or 1.0
     s = s / unit
     target = np.where(right, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
-    A, B = 0.0, float(np.log((n_wrong + 1) / (n_right + 1)))
-    loss, enough = _loss(s, target, w, A, B), FLAT * (n_right + n_wrong)
+    start = float(np.log((n_wrong + 1) / (n_right + 1)))
+    fitted = [(*_descend(_raised(s, power), target, w, start), power) for power in powers]
+    _, A, B, power = min(fitted, key=lambda found: found[0])
+    return PowerSigmoid(A / unit**power, B, power)
+
+
+def _raised(s: Float64Array, power: float) -> Float64Array:
+    return s if power == 1 else np.sign(s) * np.abs(s) ** power
+
+
+def _descend(s: Float64Array, target: Float64Array, w: Float64Array, start: float) -> tuple[float, float, float]:
+    """Minimise the loss by Newton's method; returns it, A and B."""
+    A, B = 0.0, start
+    loss, enough = _loss(s, target, w, A, B), FLAT * float(w.sum())
     for _ in range(MOST_STEPS):
         p = expit(-(A * s + B))
         excess, curvature = w * (target - p), w * p * (1 - p)
@@ -106,7 +169,7 @@ def fit_platt(scores: npt.ArrayLike, positive: npt.ArrayLike, weights: npt.Array
         else:
             break
         A, B, loss = float(new_A), float(new_B), new_loss
-    return Sigmoid(A / unit, B)
+    return loss, A, B
 
 
 def _loss(s: Float64Array, target: Float64Array, w: Float64Array, A: float, B: float) -> float:
