@@ -117,7 +117,7 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int = 1) ->
             manager.handle_term()
 
     # Uvicorn would start the workers anew, one after the other.
-    Multiprocess.handle_hup = end  # type: ignore[method-assign]
+    Multiprocess.handle_hup = end  # type: ignore[method-assign, assignment]
     with tempfile.TemporaryDirectory(prefix="abound-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
         uvicorn.run("abound.serve.server:app_of_worker", factory=True, workers=workers, **options)
