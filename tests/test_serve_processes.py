@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from abound.serve.follower import snapshot_path
+from abound.serve.journal import Journal, journal_path
 from cli_data import run, run_json
 from serve_data import Server, free_port, make_model
 
@@ -165,3 +167,73 @@ def serve_once(*words: Any) -> subprocess.CompletedProcess[str]:
     code = "from abound.serve.cli import main; main()"
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def taught(model: Path) -> None:
+    """Let a server learn that green leaves are beer, and end."""
+    with Server(model) as server:
+        assert server.post("/v1/models/model/learn", {"text": ASK["text"], "labels": ["beer"], "wait": True})[0] == 200
+        assert best(server) == "beer"
+        assert f"{journal_path(model)} has no entry yet; corrections begin with entry 1" in server.stop()
+    assert snapshot_path(model).exists()
+
+
+@pytest.mark.parametrize("how", ["removed", "no bytes", "no entries"])
+def test_what_a_lost_journal_taught_does_not_rank(tmp_path: Path, how: str) -> None:
+    taught(model := make_model(tmp_path / "model"))
+    for path in tmp_path.glob("model.journal*"):
+        path.unlink()
+    if how == "no bytes":
+        journal_path(model).touch()
+    elif how == "no entries":
+        Journal(journal_path(model), create=True).close()
+    with Server(model) as server:
+        assert best(server) == "tea"
+        assert server.get("/v1/models/model")["learning"]["corrections"] == 0
+        learned = server.post("/v1/models/model/learn", {"text": "new", "labels": ["water"], "wait": True})
+        assert learned == (200, {"entry": 1, "learned": True})
+        assert best(server) == "tea" and best(server, text="new") == "water"
+        said = server.stop()
+    assert (
+        f"{snapshot_path(model)} is left aside: it has learned corrections that {journal_path(model)} does not" in said
+    )
+    assert f"{journal_path(model)} has no entry yet" in said
+    with Server(model) as server:
+        assert best(server) == "tea" and best(server, text="new") == "water"
+        assert "left aside" not in server.stop()
+
+
+def test_a_damaged_journal_is_named_at_the_start(tmp_path: Path) -> None:
+    taught(model := make_model(tmp_path / "model"))
+    content = bytearray(journal_path(model).read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    journal_path(model).write_bytes(content)
+    for workers in (1, 2):
+        done = serve_once("serve", model, "--learn", "--workers", workers)
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert f"error: {journal_path(model)}: this is no journal, or it is damaged" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
+def test_a_full_disk_is_said_and_nothing_is_acknowledged(tmp_path: Path) -> None:
+    import resource
+
+    model = make_model(tmp_path / "model")
+    with Server(model) as server:
+
+        def learn(i: int) -> tuple[int, Any]:
+            return server.post("/v1/models/model/learn", {"text": f"leaf{i} " * 2000, "labels": ["beer"], "id": str(i)})
+
+        assert learn(0)[0] == 200
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1000, most))
+        for i in range(1, 6):
+            status, problem = learn(i)
+            assert (status, problem["type"]) == (507, "urn:abound:not-stored")
+            assert best(server, text="hop malt") == "beer"
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        assert learn(3) == (200, {"entry": 2, "learned": False, "id": "3"})
+        said = server.stop()
+    assert said.count("corrections are refused") == 1 and "Traceback" not in said
+    assert str(journal_path(model)) in said
+    assert [entry["entry"] for entry in run_json("journal", model)["entries"]] == [1, 2]

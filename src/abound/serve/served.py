@@ -83,6 +83,8 @@ class ServedModel:
         self._fault = ""
         self._bad: tuple[Signature | None, Signature | None] | None = None
         self._journal = self._open_journal(create=accepts)
+        if self._journal is not None and not self._journal.last():
+            log.info("%s: %s has no entry yet; corrections begin with entry 1", name, self._journal.path)
         self._follower = Follower(path, self._journal, trust=trust)
         if accepts and self._follower.can_learn:
             warm_up(self._follower.freeze())

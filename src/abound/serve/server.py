@@ -11,10 +11,12 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from abound.learn.model import Model
+from abound.serve.follower import Follower
+from abound.serve.journal import Journal, is_journal_empty, journal_path
 from abound.serve.web.app import make_app
 from abound.serve.web.desk import Desk, Settings
 
@@ -107,8 +109,8 @@ def run_server(settings: Settings, *, host: str, port: int, workers: int = 1) ->
         uvicorn.Server(uvicorn.Config(application, **options)).run()
         return
     for path in settings.models.values():
-        # A file that is damaged is better found here than by each worker.
-        Model.load(path, trust=settings.trust)
+        # What is damaged is better found here than by each worker, which would be started again and again.
+        _check_files(path, settings.trust)
     _hand_down(settings)
     heeds = _heeds_hangup()
 
@@ -135,6 +137,14 @@ def app_of_worker() -> Any:
     models = {name: Path(file) for name, file in handed.pop("models").items()}
     _end_on_hangup()
     return make_app(_opened(Settings(models, os.environ.get(TOKEN), **handed)))
+
+
+def _check_files(path: Path, trust: bool) -> None:
+    written = journal_path(path)
+    with nullcontext() if is_journal_empty(written) else closing(Journal(written)) as journal:
+        Follower(path, journal, trust=trust)
+        for _ in () if journal is None else journal.entries():
+            pass
 
 
 def _heeds_hangup() -> bool:
