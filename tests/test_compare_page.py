@@ -31,6 +31,7 @@ SECTIONS = {
     "anytime": "Accuracy against complexity ratio",
     "confusions": "Confusion neighbours",
     "significance": "Which differences are real?",
+    "doubts": "Can the figures be trusted?",
     "method": "How this was measured",
 }
 CHARTS = ("train-time", "rank-time", "tail", "passes", "anytime")

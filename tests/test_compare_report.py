@@ -33,7 +33,7 @@ from compare_data import EVIL, compare_here, find_here, make_dataset
 
 SECTIONS = [
     *("recommendation", "table", "train-time", "rank-time", "tail", "passes", "anytime", "confusions"),
-    *("significance", "method"),
+    *("significance", "doubts", "method"),
 ]
 PLAN = Plan(("frequency", "ff", "pa", "svm"), time_limit=3600.0)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abound.compare.choose import Traits
+from abound.compare.doubts import Doubts, find_doubts
 from abound.compare.protocol import Comparison
 from abound.compare.recommend import Recommendation, recommend
 from abound.compare.results import Difference, Standing, differences, standings
@@ -28,6 +29,8 @@ class Findings:
         Every pair of learners.
     advice : Recommendation
         Which learner to take.
+    doubts : Doubts
+        What speaks against the figures.
     """
 
     comparison: Comparison
@@ -35,6 +38,7 @@ class Findings:
     lines: list[Standing]
     differences: list[Difference]
     advice: Recommendation
+    doubts: Doubts
 
     @property
     def taken(self) -> Standing | None:
@@ -67,6 +71,7 @@ class Findings:
             "differences": pairs,
             "take": self.advice.take,
             "recommendation": self.advice.sentences,
+            **self.doubts.to_dict(),
         }
 
 
@@ -90,4 +95,4 @@ def find(comparison: Comparison, traits: Traits) -> Findings:
     cut = unfinished(comparison)
     more = " ".join(what_would_do(cut, comparison))
     advice = recommend(comparison.dataset.name, lines, pairs, [one.learner for one in cut], more)
-    return Findings(comparison, traits, lines, pairs, advice)
+    return Findings(comparison, traits, lines, pairs, advice, find_doubts(comparison, lines))

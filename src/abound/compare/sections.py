@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import Any
 
+from abound.compare.doubts import best_tried
 from abound.compare.elements import paragraph, section, table
 from abound.compare.findings import Findings
+from abound.compare.near_copies import LIKENESS
 from abound.compare.protocol import shown_setting
 from abound.compare.results import LEVEL, Difference
 from abound.compare.splits import CHOOSE_SHARE
@@ -64,6 +65,7 @@ def recommendation(found: Findings, command: str | None) -> str:
         HTML.
     """
     parts = [paragraph(sentence) for sentence in found.advice.sentences]
+    parts += [paragraph(sentence, "warning") for sentence in found.doubts.sentences()]
     if command is not None:
         parts.append(f"<pre>{escape(command)}</pre>")
     return section("recommendation", "Recommendation", *parts)
@@ -145,6 +147,46 @@ def confusions(found: Findings) -> str:
     note = f"The pairs that {line.learner} confuses most: so many test rows of the true class, of all it has."
     shown = table(columns, rows, words=(0, 1)) if rows else paragraph("There is none.")
     return section("confusions", "Confusion neighbours", paragraph(note, "quiet"), shown)
+
+
+def doubts(found: Findings) -> str:
+    """Show how like the rows that were learned from those are that were asked about.
+
+    Parameters
+    ----------
+    found : Findings
+        Of the comparison.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    title, gap, parts = "Can the figures be trusted?", found.doubts.gap, []
+    if gap is not None:
+        parts.append(
+            paragraph(
+                f"{gap.learner}: R1 {gap.held_out:.3f} on {gap.held_out_rows:,} rows that settings were chosen by, "
+                f"{gap.test:.3f} on {gap.test_rows:,} test rows."
+            )
+        )
+    if not found.doubts.copies:
+        return section("doubts", title, *parts, paragraph("Rows are dense: near copies were not looked for.", "quiet"))
+    note = (
+        f"A near copy has at least {LIKENESS:.0%} of the words or features that either of the two has, whatever their "
+        "order and number. Who has learned it has nearly seen the row: --group COLUMN keeps rows that belong together "
+        "on one side."
+    )
+    rows = [[f"{one.of} rows", f"{one.rows:,}", f"{one.share:.1%}", f"{one.same:.1%}"] for one in found.doubts.copies]
+    shown = table(["rows", "looked for", "have a near copy", "of the same words"], rows)
+    examples = [
+        [one.of, each["row"], ", ".join(each["labels"]), each["copy"], ", ".join(each["copy_labels"])]
+        for one in found.doubts.copies
+        for each in one.examples
+    ]
+    columns = ["rows", "row", "its class", "near copy that was learned", "its class"]
+    like = table(columns, examples, words=(1, 2, 3, 4)) if examples else ""
+    return section("doubts", title, *parts, shown, paragraph(note, "quiet"), like)
 
 
 def significance(found: Findings) -> str:
@@ -280,14 +322,10 @@ def _tried(found: Findings) -> list[list[str]]:
         if not contender.tried:
             rows.append([contender.learner, shown_setting(contender.chosen or {}) or "defaults", "nothing to choose"])
         for row in contender.tried:
-            result = row["error"]["message"] if row["error"] else f"{_best(row):.3f}"
+            result = row["error"]["message"] if row["error"] else f"{best_tried(row):.3f}"
             rows.append([contender.learner, shown_setting(row["experiment"]["parameters"]) or "defaults", result])
         rows += [[contender.learner, shown_setting(setting), "no time for it"] for setting in contender.untried]
     return rows
-
-
-def _best(row: dict[str, Any]) -> float:
-    return float(max([row["measures"]["R1"], *(entry["R1"] for entry in row["history"] if "R1" in entry)]))
 
 
 def _difference(pair: Difference) -> list[str]:

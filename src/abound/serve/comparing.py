@@ -151,6 +151,7 @@ class Outcome:
             make_table(title, COLUMNS, [_cells(line) for line in self.found.lines]),
             *(f"Left out: {line}" for line in self.found.left_out()),
             *self.found.advice.sentences,
+            *(f"Warning: {line}" for line in self.found.doubts.sentences()),
             *([f"  {self.command}"] if self.command else []),
             *([f"Report: {self.report}"] if self.report else []),
         ]
