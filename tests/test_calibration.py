@@ -243,8 +243,19 @@ def test_probabilities_say_how_often_the_first_class_is_right(learner: Any, cali
     labels, found = model.predict_topk(X[2000:], 1, probabilities=True)
     right = labels[:, 0] == y[2000:]
     assert found.mean() == pytest.approx(right.mean(), abs=0.06)
+    assert calibration_error(found[:, 0], right, n_bins=5) < 0.06
     sure = found[:, 0] > np.median(found)
     assert right[sure].mean() > right[~sure].mean() + 0.1
+
+
+@pytest.mark.parametrize("calibrate", ["platt", "isotonic"])
+def test_so_they_do_with_several_labels(calibrate: str) -> None:
+    X, y = make_rows(5, n=4000, noise=0.9, n_classes=10)
+    labels = [[f"class {c}"] if i % 3 else [f"class {c}", "every third"] for i, c in enumerate(y)]
+    model = PAClassifier(calibrate=calibrate).fit(X[:3000], labels[:3000])
+    best, found = model.predict_topk(X[3000:], 1, probabilities=True)
+    right = np.array([label in row for label, row in zip(best[:, 0], labels[3000:], strict=True)])
+    assert calibration_error(found[:, 0], right, n_bins=5) < 0.06
 
 
 def test_two_classes_have_one_margin() -> None:
