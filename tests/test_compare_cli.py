@@ -137,6 +137,7 @@ def test_a_learner_that_took_too_long_says_how_long_it_needs(tmp_path: Path) -> 
         (["--time-limit", "0"], "'0' is no time"),
         (["--memory-limit", "much"], "'much' is no size"),
         (["--memory-limit", "1MB"], "at least 512.0 MB"),
+        (["--calibrate", "luck"], "calibrate='luck'"),
         (["--text", "nothing=1"], "has no parameter 'nothing'"),
         (["--report", "."], "is a folder"),
         (["--report", "rows.jsonl"], "would hold the rows as well"),

@@ -157,6 +157,22 @@ def test_the_command_warns(tmp_path: Path) -> None:
     assert "Warning: If rows belong together" in " ".join(run("compare", train, *options).stdout.split())
 
 
+def test_probabilities_are_held_against_what_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = find_here(monkeypatch, make_dataset(), PLAN)
+    assert 'id="reliability"' not in make_page(plain)
+    assert all(line["reliability"] is None for line in plain.to_dict()["learners"])
+    sure = find_here(monkeypatch, make_dataset(), replace(PLAN, learners=("ind", "svm"), calibrate="platt"))
+    for line in sure.lines:
+        assert line.setting["calibrate"] == "platt" and "calibrate=platt" in line.shown
+        assert all("calibrate" not in row["experiment"]["parameters"] for row in line.tried)
+        bins = line.to_dict()["reliability"]
+        assert len(bins["said"]) == len(bins["right"]) == 15 and sum(bins["rows"]) == 24
+        assert bins["said"] == sorted(bins["said"]) and 0 <= bins["error"] <= bins["bound"] <= 1
+        right = np.average(bins["right"], weights=bins["rows"])
+        assert right == pytest.approx(line.recall)
+        assert f"{bins['error']:.3f}" in make_page(sure).split('id="reliability"')[1]
+
+
 def test_labels_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
     page = make_page(find_here(monkeypatch, make_dataset(evil=True), PLAN))
     assert "<script" not in page and "Can the figures be trusted?" in page

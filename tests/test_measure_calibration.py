@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_measure as naive
-from abound.measure import Reliability, calibration_error, reliability
+from abound.measure import Reliability, calibration_bound, calibration_error, reliability
+from abound.measure.calibration import RESAMPLES
+from abound.validation import make_generator
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1)
 
@@ -47,6 +49,23 @@ def test_honest_probabilities_have_a_small_error_and_others_a_large_one():
     assert calibration_error(said, rng.random(20_000) < said) < 0.02
     assert calibration_error(said, rng.random(20_000) < said / 2) == pytest.approx(0.25, abs=0.02)
     assert calibration_error([1.0, 1.0], [0, 0]) == 1 and calibration_error([1.0, 0.0], [1, 0]) == 0
+
+
+def test_the_bound_is_that_of_resampled_rows_and_falls_with_their_number():
+    rng = np.random.default_rng(2)
+    said = rng.random(20)
+    right = rng.random(20) < said
+    draws = make_generator(0)
+    errors = []
+    for _ in range(RESAMPLES):
+        rows = draws.integers(0, 20, 20)
+        errors.append(naive.calibration_error(said[rows].tolist(), right[rows].tolist(), 5))
+    mean = sum(errors) / RESAMPLES
+    spread = (sum((error - mean) ** 2 for error in errors) / (RESAMPLES - 1)) ** 0.5
+    assert calibration_bound(said, right, 5) == pytest.approx(calibration_error(said, right, 5) + 1.645 * spread)
+    many = rng.random(20_000)
+    assert calibration_bound(many, rng.random(20_000) < many) < 0.025
+    assert calibration_bound([1.0, 1.0], [0, 0]) == 1
 
 
 def test_a_reliability_is_three_columns():

@@ -27,7 +27,16 @@ from abound.learn.expert_training import confusions
 from abound.learn.model import Model
 from abound.learn.online import OnlineClassifier
 from abound.learn.registry import make_learner
-from abound.measure import EVALUATION_DEPTH, ClassDistances, evaluate, ranking_measures, tail_table
+from abound.measure import (
+    EVALUATION_DEPTH,
+    ClassDistances,
+    calibration_bound,
+    evaluate,
+    ranking_measures,
+    reliability,
+    tail_table,
+)
+from abound.measure.thresholds import right_places
 from abound.rank.topk import Ranking
 
 MOST_CONFUSIONS, MOST_WARNINGS = 20, 5
@@ -95,6 +104,8 @@ def measure(
         row["first"] = pack_ids(first)
         row["confusions"] = _confusions(first, prepared.truth)
         row["anytime"] = anytime_points(model, prepared)
+        if model.is_calibrated:
+            row["reliability"] = _reliability(model, prepared, ranking)
     return row
 
 
@@ -192,6 +203,14 @@ def _measures(
         n_train=prepared.facts.fit_rows,
         distances=_distances(prepared),
     )
+
+
+def _reliability(model: RankingClassifier, prepared: Prepared, ranking: Ranking) -> dict[str, Any]:
+    """What is said of each row's first class, and what is right."""
+    said = model._probabilities(ranking)[:, 0]
+    right = right_places(ranking.ids[:, :1], prepared.truth)[:, 0]
+    found = reliability(said, right)
+    return {**found._asdict(), "error": found.error, "bound": calibration_bound(said, right)}
 
 
 def _distances(prepared: Prepared) -> ClassDistances | None:

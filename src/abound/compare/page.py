@@ -48,6 +48,7 @@ def make_page(found: Findings, command: str | None = None) -> str:
             f'<div class="pair">{charts.passes(found)}{charts.anytime(found)}</div>',
             sections.confusions(found),
             sections.significance(found),
+            *sections.reliability(found),
             sections.doubts(found),
             sections.method(found),
             "</main>",

@@ -50,6 +50,8 @@ class Plan:
         Where experiments run side by side; None runs one after another here. See `abound.distribute.workers`.
     n_workers : int
         Processes of the cluster, if it is on this machine.
+    calibrate : str or None
+        How learners learn probabilities in the test run; None if they learn none.
     """
 
     learners: tuple[str, ...]
@@ -61,6 +63,7 @@ class Plan:
     text: dict[str, Any] = field(default_factory=dict)
     cluster: str | None = None
     n_workers: int = 1
+    calibrate: str | None = None
 
 
 @dataclass
@@ -184,6 +187,8 @@ class _Run:
                 contender.chosen = contender.untried.pop(0)
             else:
                 contender.chosen = best_setting(contender.tried)
+            if contender.chosen is not None and self.plan.calibrate is not None:
+                contender.chosen = {**contender.chosen, "calibrate": self.plan.calibrate}
 
     def test(self) -> int:
         """Test the chosen settings, split by split; return the number of splits that all learners have."""

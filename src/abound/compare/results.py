@@ -83,6 +83,7 @@ class Standing:
             "W": self.edges,
             "d": self.edges_touched,
             "model_bytes": self.model_bytes,
+            "reliability": self.rows[0].get("reliability"),
             "settings_tried": len(self.tried),
             "settings_untried": self.untried,
         }

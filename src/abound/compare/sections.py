@@ -189,6 +189,46 @@ def doubts(found: Findings) -> str:
     return section("doubts", title, *parts, shown, paragraph(note, "quiet"), like)
 
 
+def reliability(found: Findings) -> list[str]:
+    """Show whether probabilities keep what they say, if there are any.
+
+    Parameters
+    ----------
+    found : Findings
+        Of the comparison.
+
+    Returns
+    -------
+    list of str
+        HTML; empty where no learner was calibrated.
+    """
+    known = {line.learner: line.rows[0]["reliability"] for line in found.lines if "reliability" in line.rows[0]}
+    if not known:
+        return []
+    errors = [[name, f"{bins['error']:.3f}", f"{bins['bound']:.3f}"] for name, bins in known.items()]
+    name = found.advice.take if found.advice.take in known else next(iter(known))
+    bins = known[name]
+    rows = [
+        [f"{said:.3f}", f"{right:.3f}", f"{n:,}"]
+        for said, right, n in zip(bins["said"], bins["right"], bins["rows"], strict=True)
+    ]
+    note = (
+        "The calibration error is the mean over the test rows of how far what is said of the first class is from what "
+        "is right, in bins of as many rows each; luck alone makes it more than 0. At most: with 95% confidence."
+    )
+    of = paragraph(f"What {name} says of its first class, and how often that is right:")
+    return [
+        section(
+            "reliability",
+            "Do probabilities keep what they say?",
+            table(["learner", "calibration error", "at most"], errors),
+            paragraph(note, "quiet"),
+            of,
+            table(["says", "right", "rows"], rows),
+        )
+    ]
+
+
 def significance(found: Findings) -> str:
     """Show which differences are more than luck.
 

@@ -1,6 +1,6 @@
 """Measure: how good a ranking is, what it cost, and whether a difference means anything."""
 
-from abound.measure.calibration import Reliability, calibration_error, reliability
+from abound.measure.calibration import Reliability, calibration_bound, calibration_error, reliability
 from abound.measure.cuts import Rule, take
 from abound.measure.evaluation import Cost, TailRow, evaluate, tail_table
 from abound.measure.isotonic import Isotonic, fit_isotonic
@@ -48,6 +48,7 @@ __all__ = [
     "Cost",
     "reliability",
     "Reliability",
+    "calibration_bound",
     "calibration_error",
     "sign_test",
     "decision_sign_test",

@@ -10,12 +10,14 @@ from typing import Any
 from abound.compare.memory import usable_memory
 from abound.compare.protocol import Plan
 from abound.distribute import check_cluster, count_workers
+from abound.learn.decisions import CALIBRATIONS
 from abound.learn.registry import LEARNERS
 from abound.memory import parse_bytes as parse_size
 from abound.serve.guard import wrong_usage
 from abound.serve.output import megabytes
 from abound.serve.settings import parse_pairs
 from abound.serve.training import checked_vectoriser
+from abound.validation import check_choice
 
 DEFAULT_TEXT = {"ngram_range": (1, 2)}
 """Words and pairs of words, as in the demo."""
@@ -55,12 +57,15 @@ def parse_plan(options: Mapping[str, Any], *, splits: int, seed: int) -> Plan:
     cluster = options["--cluster"]
     with wrong_usage("--cluster"):
         check_cluster(cluster)
+    with wrong_usage("--calibrate"):
+        check_choice("calibrate", options["--calibrate"], CALIBRATIONS)
     if memory is None:
         usable = usable_memory()
         memory = usable if usable is None or cluster is None else usable // jobs
     # On a cluster experiments run side by side, each on one core.
     together = {} if cluster is None else {"cluster": cluster, "n_workers": jobs}
-    return Plan(names, seconds, memory, splits, seed, 1 if together else jobs, text, **together)
+    calibrate = options["--calibrate"]
+    return Plan(names, seconds, memory, splits, seed, 1 if together else jobs, text, calibrate=calibrate, **together)
 
 
 def parse_learners(names: str | None) -> tuple[str, ...]:

@@ -59,6 +59,15 @@ def compare(
     taxonomy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The taxonomy of the classes, `parent child` a line.")
     ] = None,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Let the chosen learners learn probabilities, platt or isotonic, and show whether they keep what they "
+            "say.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all random choices.")] = 0,
     group: GroupOption = None,
     jobs: JobsOption = None,
@@ -91,6 +100,7 @@ def compare(
         "--text": text,
         "--jobs": -1 if jobs is None else jobs,
         "--cluster": cluster,
+        "--calibrate": calibrate,
     }
     plan = parse_plan(written, splits=splits, seed=seed)
     for option, target in (("--report", report), ("--rows", rows)):
