@@ -285,6 +285,8 @@ def at(tree: Any, path: tuple[Any, ...]) -> Any:
 
 def change_meta(meta: dict[str, Any], other: dict[str, Any], rng: Any) -> str:
     """Change one setting, or which there are."""
+    if not meta:
+        return "nothing left"
     path = pick(rng, places(meta))
     if path[-1] == "history" and rng.random() < 0.8:
         path = pick(rng, places(meta))
@@ -312,10 +314,11 @@ def change_meta(meta: dict[str, Any], other: dict[str, Any], rng: Any) -> str:
     if what == "remove":
         holder.pop(key)
     elif what == "new" and isinstance(holder, dict):
-        holder[pick(rng, NEW)] = pick(rng, VALUES)
+        key, value = pick(rng, NEW), pick(rng, VALUES)
+        holder[key] = value
     else:
         holder[key] = value
-    return f"{what} meta {'/'.join(map(str, path))} = {str(value)[:60]}"
+    return f"{what} meta {'/'.join(map(str, (*path[:-1], key)))} = {str(value)[:60]}"
 
 
 def deep(rng: Any) -> Any:

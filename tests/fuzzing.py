@@ -51,7 +51,7 @@ def long_run() -> dict[str, Any]:
     """The long run of all fuzzers, which shares one process and one cache; a test asks for its part."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
-        _start(["--models", str(LONG), "--plant", "--report", str(path)])
+        _start(["--models", str(LONG), "--rows", str(LONG), "--plant", "--report", str(path)])
         report: dict[str, Any] = json.loads(path.read_text())
         return report
 

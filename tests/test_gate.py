@@ -44,6 +44,14 @@ def test_duplicates_are_added_up_without_touching_the_input() -> None:
     assert X.indices.tolist() == [2, 0, 2]
 
 
+@pytest.mark.parametrize("value", [1e39, -1e300, np.inf])
+def test_a_value_beyond_float32_is_named(value: float) -> None:
+    X = np.array([[1.0, 0, 2], [0, 1, value]])
+    for rows in (X, X.tolist(), sp.csr_array(X), sp.csc_array(X), sp.coo_matrix(X)):
+        with pytest.raises(ValueError, match=rf"X\[1, 2\] is {re.escape(f'{value:.3g}')}: .* beyond ±1e\+15"):
+            PAClassifier().fit(rows, ["a", "b"])
+
+
 @pytest.mark.parametrize("value", [1.1e15, -3e38])
 def test_a_value_that_cannot_be_ranked_is_named(value: float) -> None:
     X = sp.csr_array(np.array([[1.0, 0, 2], [0, 1, value]], dtype=np.float32))

@@ -24,6 +24,9 @@ IdArray = npt.NDArray[np.int32]
 DENSE_LIMIT = 2 * 2**30
 """Bytes above which no dense array of rows × classes is made."""
 
+MODERATE = 1e4
+"""Weights learned from values and sample weights up to this stay far below `LARGEST`."""
+
 
 class Rows(NamedTuple):
     """Sparse rows in the one form every kernel takes: CSR, fixed types, read-only, sorted, no feature twice."""
@@ -165,18 +168,33 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, may_widen: bool = False) 
         reset = len(width) == 2 and width[1] > estimator.n_features_in_
     if isinstance(X, VerifiedRows):
         return _verified(estimator, X, reset)
-    checked = validate_data(
-        estimator, X, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True, reset=reset
-    )
+    try:
+        with np.errstate(over="ignore"):
+            checked = validate_data(
+                estimator, X, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True, reset=reset
+            )
+    except ValueError as error:
+        if "too large" not in str(error):
+            raise
+        # Beyond float32 it would have become infinity, which is not what the user gave.
+        given = sp.coo_array(X if sp.issparse(X) else np.asarray(X, dtype=np.float64))
+        raise ValueError(f"{error} {_too_large(given.row, given.col, given.data) or ''}") from None
     rows = as_rows(checked)
-    entry = find_too_large(rows.data)
-    if entry is not None:
-        row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
-        raise ValueError(
-            f"X[{row}, {rows.indices[entry]}] is {rows.data[entry]:.3g}: a value beyond ±{LARGEST:.0e} cannot be "
-            "ranked. Scale the rows, for example to unit length"
-        )
+    if find_too_large(rows.data) is not None:
+        owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        raise ValueError(_too_large(owners, rows.indices, rows.data))
     return rows
+
+
+def _too_large(rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any]) -> str | None:
+    """Name the first entry that cannot be ranked, None if there is none."""
+    entry = find_too_large(values)
+    if entry is None:
+        return None
+    return (
+        f"X[{rows[entry]}, {columns[entry]}] is {values[entry]:.3g}: a value beyond ±{LARGEST:.0e} cannot be ranked. "
+        "Scale the rows, for example to unit length"
+    )
 
 
 def find_too_large(values: npt.NDArray[Any]) -> int | None:
@@ -184,6 +202,17 @@ def find_too_large(values: npt.NDArray[Any]) -> int | None:
     if not len(values) or (values.min() >= -LARGEST and values.max() <= LARGEST):
         return None
     return int((~(np.abs(values) <= LARGEST)).argmax())
+
+
+def is_large(X: Any, sample_weight: npt.NDArray[Any]) -> bool:
+    """Tell whether learning these rows might give weights that cannot be ranked, so that they must be looked at."""
+    if len(sample_weight) and sample_weight.max() > MODERATE:
+        return True
+    if isinstance(X, VerifiedRows):
+        # Weights are fewer than the entries of such rows.
+        return True
+    values = X.data if sp.issparse(X) else np.asarray(X, dtype=np.float32)
+    return bool(values.size) and bool(max(-values.min(), values.max()) > MODERATE)
 
 
 def _verified(estimator: Any, X: VerifiedRows, reset: bool) -> Rows:

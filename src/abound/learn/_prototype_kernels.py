@@ -211,7 +211,11 @@ def multilabel_perceptron(
         for c in range(len(score)):
             for r in range(len(true_ids)):
                 beaten[r] += score[c] >= true_scores[r]
-        change = rate * sample_weight[i] / beaten.sum()
+        n_beaten = beaten.sum()
+        if n_beaten == 0:
+            # Scores that are no numbers any more beat nothing.
+            continue
+        change = rate * sample_weight[i] / n_beaten
         level = (true_scores <= 0).sum()
         if level > 0:
             change_classes[n_changes], changes[n_changes] = 0, -change * level

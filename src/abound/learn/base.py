@@ -28,7 +28,17 @@ from abound.measure.decisions import weighted_f1
 from abound.measure.encoding import encode_predicted, encode_truth
 from abound.rank.topk import Ranking, rank_topk, score_all, silent_rows
 from abound.store import LazyLabels, Section
-from abound.validation import Float32Array, IdArray, IntArray, Rows, check_dense, check_number, check_rows
+from abound.validation import (
+    LARGEST,
+    Float32Array,
+    IdArray,
+    IntArray,
+    Rows,
+    check_dense,
+    check_number,
+    check_rows,
+    find_too_large,
+)
 
 
 class TopK(NamedTuple):
@@ -361,6 +371,14 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         nothing = Section(Path(), "state/", {})
         twin._restore(index, nothing, index.n_edges, self._fitted_values())
         return twin
+
+    def _check_learned(self) -> None:
+        for array in self._model_arrays().values():
+            if array.dtype.kind == "f" and find_too_large(array.reshape(-1)) is not None:
+                raise ValueError(
+                    f"learning these rows gave weights beyond ±{LARGEST:.0e}, which cannot be ranked. Scale the rows, "
+                    "for example to unit length, and the sample weights"
+                )
 
     def _as_part(self) -> Self:
         """An unfitted copy to train inside another learner, which has the workers and learns the decisions."""

@@ -28,6 +28,7 @@ from abound.validation import (
     check_dense,
     check_number,
     check_rows,
+    is_large,
 )
 
 NEARLY_0 = float(np.finfo(np.float64).eps)
@@ -68,6 +69,10 @@ class Deciding(Reclassing):
     @abstractmethod
     def _score_and_fill(self, rows: Rows) -> Float32Array:
         """All scores, dense."""
+
+    @abstractmethod
+    def _check_learned(self) -> None:
+        """Refuse weights that cannot be ranked."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -193,6 +198,8 @@ class Deciding(Reclassing):
         self
             The learner.
         """
+        if is_large(X, weights):
+            self._check_learned()
         self._decisions = Decisions()
         cuts = self.cut is not None and labels.kind != "single"
         if not self._is_part and (cuts or self.calibrate is not None):

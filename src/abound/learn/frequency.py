@@ -123,6 +123,8 @@ class FrequencyClassifier(RankingClassifier):
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         kept = "frequencies" in state
         counts = state.require_numbers("frequencies", np.float64, (index.n_classes,)) if kept else self.class_counts_
+        if counts.min(initial=0) < 0:
+            raise state.fault("frequencies", "a class has fewer than no rows")
         self.frequencies_ = counts.astype(np.float64)
 
     def _count(self, indptr: Any, ids: Any, weights: Float32Array) -> Self:

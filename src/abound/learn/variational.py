@@ -106,7 +106,13 @@ class Posterior:
         def update(k: int) -> None:
             inverse = self.X.T @ (self.X * bends[:, [k]])
             inverse[np.diag_indices_from(inverse)] += above[k]
-            covariances[k] = np.linalg.inv(inverse)
+            try:
+                covariances[k] = np.linalg.inv(inverse)
+            except np.linalg.LinAlgError:
+                raise ValueError(
+                    "the covariance of a class has no inverse: these rows cannot be ranked. Scale them, for example "
+                    "to unit length"
+                ) from None
             self._entropies[k] = -0.5 * np.linalg.slogdet(inverse)[1]
             self.spreads[:, k] = _quadratic(self.X, covariances[k])
 
