@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPResponse
 from pathlib import Path
 from threading import Thread
@@ -127,6 +128,7 @@ def test_idle_connections_end(server: Server) -> None:
             answer = HTTPResponse(connection)
             answer.begin()
             assert (answer.status, answer.will_close) == (200, False) and answer.read()
+            answer.close()
             time.sleep(LIMIT / 5)
         assert rest_of(connection) == b""
     assert trickle(server, head(len(BODY)) + BODY, b"\r\n").startswith(b"HTTP/1.1 200 ")
@@ -141,6 +143,15 @@ def test_requests_that_come_at_once_are_all_answered(server: Server) -> None:
     with dial(server) as connection:
         connection.sendall((head(len(BODY)) + BODY) * 20 + head(len(BODY), more="Connection: close\r\n") + BODY)
         assert rest_of(connection).count(b"HTTP/1.1 200 ") == 21
+
+
+def test_too_many_requests_at_once_end_the_connection(server: Server) -> None:
+    with dial(server) as connection:
+        # The server ends the connection while this sends, and may do so before the answers are read.
+        with suppress(OSError):
+            connection.sendall((head(len(BODY)) + BODY) * 5000)
+        assert rest_of(connection).count(b"HTTP/1.1 200 ") < 2000
+    ask(server)
 
 
 def test_answers_that_nobody_takes_are_given_up(server: Server) -> None:
@@ -236,13 +247,20 @@ def test_what_is_not_http_gets_a_problem(server: Server) -> None:
 
 def test_clients_that_leave_in_the_middle_are_not_in_the_log(tmp_path: Path) -> None:
     with Server(make_model(tmp_path / "model"), token=None) as server:
-        for begin in (b"POST", head(1000), head(1000) + BODY, head("chunked") + b"5\r\n[", head(len(BODY)) + BODY):
+        for begin in (
+            b"POST",
+            head(1000),
+            head(1000) + BODY,
+            head("chunked") + b"5\r\n[",
+            head(len(BODY)) + BODY,
+            20 * (head(len(BODY)) + BODY),
+        ):
             for how in (b"", b"\x01\x00\x00\x00\x00\x00\x00\x00"):
                 with dial(server) as connection:
                     if how:
                         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, how)
                     connection.sendall(begin)
-                    time.sleep(0.1)
+                    time.sleep(0.0 if len(begin) > 2000 else 0.1)
         ask(server)
         time.sleep(0.2)
         said = server.stop()

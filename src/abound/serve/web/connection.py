@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from abound.serve.web.problems import ProblemError, problem_response
 
@@ -15,6 +16,9 @@ RATE = 1000
 
 MOST_HEAD = 64 * 2**10
 """Bytes that the line and the headers of a request may have, and what is in a body beside its content."""
+
+MOST_WAITING = 100
+"""Requests that a connection may have sent before their turn."""
 
 MOST_AROUND = 8
 """Bytes that may stand around a byte of content: a piece of one byte has five."""
@@ -34,13 +38,20 @@ class Connection(HttpToolsProtocol):
     _began_now = False
     _n_head = _n_body = _n_piece = _n_around = 0
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._unanswered: deque[RequestResponseCycle] = deque()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first headers."""
         super().connection_made(transport)
         self._wait(self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clocks."""
+        """Stop the clocks, and tell whoever answers that nobody listens."""
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
         self._stop()
         self._stop_writing()
         super().connection_lost(exc)
@@ -67,6 +78,9 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin with a request."""
+        if len(self.pipeline) >= MOST_WAITING:
+            # What is read at once holds thousands of small ones.
+            raise ValueError("too many requests at once")
         self._has_begun = self._began_now = True
         self._n_head = self._n_body = self._n_piece = self._n_around = 0
         super().on_message_begin()
@@ -74,6 +88,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for the body."""
         super().on_headers_complete()
+        self._unanswered.append(self.cycle)
         self._in_body = True
         self._wait(self._body_is_late)
 
@@ -93,6 +108,7 @@ class Connection(HttpToolsProtocol):
         """Wait for the next request, or for the client to take the last answer."""
         if not self._in_body and not self._has_begun:
             self._stop()
+        self._unanswered.popleft()
         super().on_response_complete()
         if self.transport.is_closing():
             self._wait(self.transport.abort)
