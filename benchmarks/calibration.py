@@ -77,6 +77,12 @@ def upper_bound(said: Any, right: Any) -> float:
     return calibration_error(said, right) + 1.645 * float(np.std(errors, ddof=1))
 
 
+def by_luck(said: Any) -> float:
+    """The error on average if all that is said were true: so many rows do not show less."""
+    rng = np.random.default_rng(0)
+    return float(np.mean([calibration_error(said, rng.random(len(said)) < said) for _ in range(RESAMPLES // 4)]))
+
+
 def shown_bin(found: Reliability, place: int) -> str:
     """What a bin says, and what is right."""
     return f"{found.said[place]:.2f}: {found.right[place]:.2f}"
@@ -102,6 +108,7 @@ def measure_learner(task: Task, name: str, learner: str, table: Any) -> list[str
             found = right_places(first.ids, encode(part.labels.to_y(), model.classes_))[:, 0]
             bins, bound = reliability(said, found), upper_bound(said, found)
             figures = {"n": len(said), "R1": float(found.mean()), "error": bins.error, "error at most": bound}
+            figures |= {"by luck": by_luck(said)}
             figures |= {"said: right, lowest": shown_bin(bins, 0), "middle": shown_bin(bins, 7)}
             figures |= {"highest": shown_bin(bins, -1)}
             table.row({"data": name, "learner": learner, "calibrate": kind, "rows": which}, figures)
@@ -122,7 +129,8 @@ def main() -> None:
     recorder = Recorder("calibration", __doc__, arguments.data, keep=not arguments.quick)
     names, learners = (SETS[:1], LEARNERS[:2]) if arguments.quick else (arguments.sets, arguments.learners)
     note = (
-        "Error: 15 bins of equal mass. n: the rows it is taken on. said: right: of the lowest, middle and highest bin."
+        "Error: on n rows, 15 bins of equal mass; by luck: what it would be if all that is said were true. "
+        "said: right: of the lowest, the middle and the highest bin."
     )
     for name in names:
         table = recorder.table(name, note)
