@@ -77,23 +77,33 @@ def test_without_a_learner_the_one_that_suits_the_data_is_taken(texts: Path, tmp
     report = run_json("train", texts, "--model", path)
     assert report["learner"] == LEARNERS[advised["take"]].learner == run_json("inspect", path)["learner"]
     rule = advised["rules"][0]
-    assert report["chosen"] == {"learner": rule["take"], "when": rule["when"], "why": rule["why"]}
+    assert report["chosen"] == rule
     said = run("train", texts, "--model", path).stderr
     assert said.startswith(f"abound: taking the learner {advised['take']} ({rule['when']}): ")
     assert run("train", texts, "--learner", "ff", "--model", path).stderr == ""
     assert run_json("train", texts, "--learner", "ff", "--model", path)["chosen"] is None
 
 
-def test_the_choice_knows_several_labels_and_what_must_go_on_learning(texts: Path, tmp_path: Path) -> None:
+def test_the_choice_knows_several_labels_and_what_must_go_on_learning(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     several = write_tsv(tmp_path / "several.tsv", [(f"{label},drink", text) for label, text in make_rows()])
     for data in (texts, several):
         for online in ((), ("--online",)):
-            taken = run_json("train", data, "--model", tmp_path / "model", *online)["chosen"]["learner"]
+            taken = run_json("train", data, "--model", tmp_path / "model", *online)["chosen"]["take"]
             assert taken == run_json("compare", data, "--explain", *online)["take"]
             assert not online or hasattr(LEARNERS[taken], "partial_fit")
     run("learn", tmp_path / "model", several)
     refused = run("train", texts, "--model", tmp_path / "no", "--online", "--learner", "ind", code=2)
     assert "is not online" in refused.stderr
+    monkeypatch.setattr("abound.compare.choose.SOME_CLASSES", 3)
+    monkeypatch.setattr("abound.compare.choose.SOME_ROWS", 100)
+    report = run_json("train", texts, "--model", tmp_path / "model", "--seed", 1)
+    assert report["chosen"]["settings"] == {"n_trees": 3}
+    assert (report["learner"], report["parameters"]["n_trees"]) == ("label-tree", 3)
+    said = run("train", texts, "--model", tmp_path / "model", "--set", "n_trees=2").stderr
+    assert "taking the learner label-tree n_trees=3 " in said
+    assert run_json("inspect", tmp_path / "model")["parameters"]["n_trees"] == 2
     refused = run("train", several, "--model", tmp_path / "no", "--set", "nothing=1", code=2)
     assert "taking the learner" in refused.stderr and "has no parameter 'nothing'" in refused.stderr
     assert not (tmp_path / "no").exists()

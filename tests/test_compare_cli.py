@@ -17,7 +17,7 @@ from abound.compare import launch
 from abound.compare.child import _teller
 from abound.compare.choose import HINTS, RULES, Traits, advise, default_learners
 from abound.compare.grid import GRID
-from abound.learn.registry import LEARNERS
+from abound.learn.registry import LEARNERS, make_learner
 from abound.progress import heard, track
 from cli_data import make_rows, run, run_json, write_svm, write_tsv
 from compare_data import answer_here
@@ -197,8 +197,10 @@ def test_the_page_has_the_same_rules() -> None:
         if "|" in line
     ]
     shown = [(when, take.strip("`"), why) for when, take, why in (line for line in lines if len(line) == 3)]
-    expected = [(rule.when, rule.take, rule.why) for rule in (*RULES, *HINTS)]
-    assert [row for row in shown if row[1] in LEARNERS] == expected
+    expected = [(rule.when, rule.shown, rule.why) for rule in (*RULES, *HINTS)]
+    assert [row for row in shown if row[1].split()[0] in LEARNERS] == expected
+    for rule in (*RULES, *HINTS):
+        assert set(rule.settings) <= set(make_learner(rule.take).get_params())
 
 
 def test_the_page_names_every_setting() -> None:

@@ -180,7 +180,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name."""
-        rules = [{"when": hint.when, "take": hint.take, "why": hint.why} for hint in (self.take, *self.hints)]
+        rules = [rule.to_dict() for rule in (self.take, *self.hints)]
         return {"data": self.name, "traits": self.traits.to_dict(), "take": self.take.take, "rules": rules}
 
     def parts(self) -> list[Any]:
@@ -191,10 +191,10 @@ class Explanation:
             f"median), {t.nonzeros_a_row:.1f} features a row, {t.labels_a_row:.2f} labels a row, "
             f"{t.taxonomy or 'no'} taxonomy, {'online' if t.online else 'not online'}.",
             "",
-            f"Take {self.take.take} ({self.take.when}): {self.take.why}",
+            f"Take {self.take.shown} ({self.take.when}): {self.take.why}",
             "",
             "Also worth trying:",
-            *(f"  {hint.take} if {hint.when}: {hint.why}" for hint in self.hints),
+            *(f"  {hint.shown} if {hint.when}: {hint.why}" for hint in self.hints),
         ]
 
 

@@ -109,8 +109,8 @@ def train(
         if estimator is None:
             chosen = choose_learner(dataset, vectoriser, online=online)
             if not json:
-                say(f"taking the learner {chosen.take} ({chosen.when}): {chosen.why} Name another with --learner.")
-            estimator = _estimator(chosen.take, written, settings, online)
+                say(f"taking the learner {chosen.shown} ({chosen.when}): {chosen.why} Name another with --learner.")
+            estimator = _estimator(chosen.take, {**chosen.settings, **written}, settings, online)
         try:
             trained = train_model(
                 rows, estimator, vectoriser, taxonomy=dataset.taxonomy, titles=more["titles"] or dataset.titles or None
@@ -120,7 +120,7 @@ def train(
             raise Interrupted(f"what was learned so far is in {model}") from None
     seconds = {"read": was_read - begin, "train": time.perf_counter() - was_read}
     trained.save(model)
-    why = None if chosen is None else {"learner": chosen.take, "when": chosen.when, "why": chosen.why}
+    why = None if chosen is None else chosen.to_dict()
     _report(trained, model, len(rows), seconds, json, chosen=why)
 
 
