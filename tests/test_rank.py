@@ -110,6 +110,19 @@ def test_scores_that_cancel_or_vanish_are_counted_once() -> None:
     assert rank_topk(index, rows, 2).ids.tolist() == [[-1, -1]]
 
 
+@pytest.mark.parametrize("every_class", [False, True])
+def test_a_class_whose_score_is_minus_infinity_is_listed_once(every_class: bool) -> None:
+    """It was taken for one without votes, and listed at every further vote, past the end of the list."""
+    n = 50
+    edges = np.repeat(np.arange(n), 2), np.tile([0, 1], n), np.tile([-np.inf, 1.0], n)
+    index = ClassIndex.from_edges(*edges, n_features=n, n_classes=4)
+    found = rank_topk(index, as_rows(sp.csr_array(np.ones((3, n), dtype=np.float32))), 4, every_class=every_class)
+    for row, scores in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
+        assert row[0] == 1 and scores[0] == n
+        ranked = [c for c in row if c >= 0]
+        assert len(set(ranked)) == len(ranked) and set(ranked) >= ({1, 2, 3} if every_class else {1})
+
+
 def test_no_rows_and_no_features() -> None:
     index = ClassIndex.from_edges([], [], [], n_features=0, n_classes=3)
     found = rank_topk(index, as_rows(sp.csr_array((2, 0), dtype=np.float32)), 2)

@@ -319,6 +319,9 @@ class TextVectorizer(TransformerMixin, KnownFeatures, BaseEstimator, auto_wrap_o
             reading = vectorizer._reading([])
             vectorizer._vocabulary = HashedVocabulary(vectorizer.hashing, reading.stop_words)
             load_buckets(arrays, meta, vectorizer._vocabulary)
+        features = vectorizer._vocabulary.features
+        if len(features.idf) != (features.n_features if vectorizer.use_idf else 0):
+            raise ValueError("the saved vectoriser is damaged: its idf must be there for each feature if use_idf")
         vectorizer._names = None
         digest = meta.get("vocabulary_hash")
         vectorizer._hash = digest if isinstance(digest, str) and len(digest) == HASH_DIGITS else None
