@@ -20,7 +20,7 @@ import numpy as np
 from abound.labels import Labels, encode
 from abound.learn.confidence import DEPTH, _rank_held_out, fit_calibration
 from abound.learn.registry import make_learner
-from abound.measure import Reliability, calibration_error, reliability
+from abound.measure import Reliability, calibration_bound, calibration_error, reliability
 from abound.measure.thresholds import right_places
 from abound.read.datasets import load_dataset, load_icd10
 from abound.validation import as_rows
@@ -35,7 +35,7 @@ LARGEST_BOUND = 0.04
 """What is promised of the upper bound where fewer than `ENOUGH` rows were set aside."""
 ENOUGH = 3000
 MOST_ASIDE = 15_000
-RESAMPLES = 200
+DRAWS = 50
 
 
 class Rows(NamedTuple):
@@ -69,18 +69,10 @@ def read_task(data: Path, name: str, most: int) -> Task:
     return Task(*(Rows(X, part.labels) for X, part in zip(matrices, parts, strict=True)), dataset.taxonomy)
 
 
-def upper_bound(said: Any, right: Any) -> float:
-    """The calibration error and 1.645 standard deviations of it over resampled rows; luck in it is not taken away."""
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(said), size=(RESAMPLES, len(said)))
-    errors = [calibration_error(said[rows], right[rows]) for rows in drawn]
-    return calibration_error(said, right) + 1.645 * float(np.std(errors, ddof=1))
-
-
 def by_luck(said: Any) -> float:
     """The error on average if all that is said were true: so many rows do not show less."""
     rng = np.random.default_rng(0)
-    return float(np.mean([calibration_error(said, rng.random(len(said)) < said) for _ in range(RESAMPLES // 4)]))
+    return float(np.mean([calibration_error(said, rng.random(len(said)) < said) for _ in range(DRAWS)]))
 
 
 def shown_bin(found: Reliability, place: int) -> str:
@@ -106,7 +98,7 @@ def measure_learner(task: Task, name: str, learner: str, table: Any) -> list[str
             first = model._rank(model._rows(part.X), 2, None)
             said = calibration(first)[:, 0]
             found = right_places(first.ids, encode(part.labels.to_y(), model.classes_))[:, 0]
-            bins, bound = reliability(said, found), upper_bound(said, found)
+            bins, bound = reliability(said, found), calibration_bound(said, found)
             figures = {"n": len(said), "R1": float(found.mean()), "error": bins.error, "error at most": bound}
             figures |= {"by luck": by_luck(said)}
             figures |= {"said: right, lowest": shown_bin(bins, 0), "middle": shown_bin(bins, 7)}
