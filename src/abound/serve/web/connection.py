@@ -68,13 +68,17 @@ class Connection(HttpToolsProtocol):
                 self._n_around += len(data) - (self._n_body - n_before)
             if self._n_around > MOST_HEAD + MOST_AROUND * self._n_body:
                 self._refuse(431, "there is more around the body than in it")
-        else:
-            if self._has_begun and not self._began_now:
+            elif self._clock is None:
+                self._wait(self._body_is_late)
+        elif self._has_begun:
+            if not self._began_now:
                 self._n_head += len(data)
             if self._n_head > MOST_HEAD:
                 self._refuse(431, f"the headers have more than {MOST_HEAD} bytes")
             elif self._clock is None:
                 self._wait(self._head_is_late)
+        elif not self._is_answering and self._clock is None:
+            self._wait(self._head_is_late)
 
     def on_message_begin(self) -> None:
         """Begin with a request."""
@@ -90,7 +94,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self._unanswered.append(self.cycle)
         self._in_body = True
-        self._wait(self._body_is_late)
+        self._stop()
 
     def on_body(self, body: bytes) -> None:
         """Take in some of the body."""
@@ -106,8 +110,6 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the client to take the last answer."""
-        if not self._in_body and not self._has_begun:
-            self._stop()
         self._unanswered.popleft()
         super().on_response_complete()
         if self.transport.is_closing():
