@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -58,9 +60,17 @@ def test_arrays_may_lie_in_any_order_that_keeps_them_aligned(path):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"", "0 bytes, too few"),
+        (b"", "this is not a model file: it is empty. Give a file that abound has saved"),
         (b"1234567", "7 bytes, too few"),
         (bytes(8), "not a safetensors file"),
+        (b"label\ttext\nA10\tgreen tea\n", r"it is text that begins with 'label\\ttext"),
+        ("été\n".encode() * 10 + "字".encode() * 60, "it is text that begins with 'été"),
+        (b"PK\3\4" + bytes(90), "it is a zip archive"),
+        (pickle.dumps([1, 2, 3]), "it is a pickle"),
+        (gzip.compress(b"model"), r"it is compressed \(gzip\)"),
+        (b"\x93NUMPY\1\0" + bytes(90), "an array of NumPy"),
+        (b"SQLite format 3\0" + bytes(90), "a database, such as the journal of a model"),
+        (bytes(range(128, 256)), "it begins as no model does"),
         ((10**18).to_bytes(8, "little") + b"{}", "claims 1000000000000000000 bytes; at most"),
         ((MAX_HEADER + 1).to_bytes(8, "little") + b"{}", "at most"),
         ((100).to_bytes(8, "little") + b"{}", "claims 100 bytes, but the file has only 10: it was cut off"),

@@ -170,7 +170,7 @@ class Deciding(Reclassing):
         return sure_labels(taxonomy, self.classes_, ranking.ids, self._probabilities(ranking), min_confidence)
 
     def _own_taxonomy(self) -> Taxonomy | None:
-        """The taxonomy that the learner was fitted with, None if it has none."""
+        """The taxonomy that the learner was fitted with, None if it has none; no model file sets a path."""
         tree = getattr(self, "tree_", None)
         given = getattr(self, "taxonomy", None) if tree is None else tree.taxonomy
         return given if given is None or isinstance(given, Taxonomy) else Taxonomy.from_file(given)

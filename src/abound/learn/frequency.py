@@ -13,6 +13,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.turns import alone
 from abound.rank.topk import Ranking
 from abound.store import Section
+from abound.store.check import LARGEST_SUM
 from abound.validation import Float32Array, Float64Array, IdArray, Rows, check_labels, check_rows, check_sample_weight
 
 
@@ -122,7 +123,8 @@ class FrequencyClassifier(RankingClassifier):
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         kept = "frequencies" in state
-        counts = state.require_numbers("frequencies", np.float64, (index.n_classes,)) if kept else self.class_counts_
+        given = "frequencies", np.float64, (index.n_classes,), LARGEST_SUM
+        counts = state.require_numbers(*given) if kept else self.class_counts_
         if counts.min(initial=0) < 0:
             raise state.fault("frequencies", "a class has fewer than no rows")
         self.frequencies_ = counts.astype(np.float64)

@@ -26,6 +26,7 @@ from abound.learn.online import Examples, OnlineClassifier, OnlineState
 from abound.learn.row_views import change_values, feature_counts
 from abound.rank._topk_kernels import Votes, no_votes
 from abound.store import Section
+from abound.store.check import LARGEST_SUM
 from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_number
 
 BYTES_AN_EDGE, BYTES_A_LIST = 48, 112
@@ -156,7 +157,7 @@ class IndexLearner(OnlineClassifier):
         indptr, classes = arrays["indptr"], arrays["classes"]
         weights = arrays.require_numbers("weights", np.float64, (len(classes),))
         lists = lists_from(indptr, classes, weights)
-        lists.heads["total"] = arrays.require_numbers("totals", np.float64, (len(indptr) - 1,))
+        lists.heads["total"] = arrays.require_numbers("totals", np.float64, (len(indptr) - 1,), LARGEST_SUM)
         lists.heads["seen"] = arrays.require("seen", np.int64, (len(indptr) - 1,))
         return ListState(len(indptr) - 1, n_classes, None, lists)
 

@@ -9,25 +9,23 @@ before a kernel may see it.
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from abound.labels import MAX_IDS
 from abound.learn.base import RankingClassifier
 from abound.learn.decisions import decision_arrays, decisions_from
 from abound.learn.index_parts import prefixed
-from abound.learn.registry import LEARNERS, make_learner
-from abound.read.taxonomy import Taxonomy
-from abound.store import Section, lazy_labels, pack_labels
+from abound.learn.kept_settings import field_of, learner_by, settings_of
+from abound.store import ModelFileError, Section, check_numbers, lazy_labels, pack_labels
+from abound.store.check import LARGEST_SUM, MOST
+from abound.validation import LARGEST
 
 Arrays = dict[str, npt.NDArray[Any]]
-RUNTIME = ("checkpoint", "cluster")
-"""Parameters that say where to work, not what to learn: a model file goes to others, who have other machines."""
-
-MAX_ROWS = 2**53
-"""Rows that a model has seen, at most: the largest number that is counted to in float64."""
+SUMS = ("sum_weights", "totals", "frequencies")
+"""Arrays of sums over rows or steps; floats of all others are weights."""
 
 KINDS = ("single", "lists", "indicator", "dense")
 
@@ -63,6 +61,7 @@ def learner_arrays(estimator: RankingClassifier, *, keep_state: bool = True) -> 
     }
     if decisions:
         meta["decisions"] = decisions
+    _check_floats(arrays)
     return arrays, meta
 
 
@@ -81,19 +80,30 @@ def learner_from(stored: Section, meta: Any) -> RankingClassifier:
     RankingClassifier
         Fitted; its arrays are read-only.
     """
-    estimator = _made(stored, meta)
+    if meta is None:
+        raise ModelFileError(stored.path, "it holds arrays, but no learner", "Give a file that a model was saved to.")
+    estimator = learner_by(stored, meta)
     counts = stored.require("class_counts", np.int64)
-    if counts.min(initial=0) < 0 or not 0 < counts.sum(dtype=np.float64) <= MAX_ROWS:
+    if counts.min(initial=0) < 0 or not 0 < counts.sum(dtype=np.float64) <= MOST:
         raise stored.fault("class_counts", "there are no rows, or too many, or fewer than none of a class")
     estimator.class_counts_ = counts
-    estimator._classes = lazy_labels(stored.section("labels/"), _field(stored, meta, "labels", dict), "labels")
-    if len(estimator._classes) != len(counts):
-        raise stored.fault("labels", f"{len(estimator._classes)} labels for {len(counts)} classes")
-    estimator._kind = _field(stored, meta, "kind", str)
+    kind, where = field_of(stored, meta, "labels", dict), stored.name_of("labels")
+    estimator._classes = classes = lazy_labels(stored.section("labels/"), kind, where)
+    if len(classes) != len(counts):
+        raise stored.fault("labels", f"{len(classes)} labels for {len(counts)} classes")
+    repeat = classes.find_repeat()
+    if repeat is not None:
+        first, second = repeat
+        raise stored.fault("labels", f"the classes {first} and {second} have the same label, {classes[first]!r}")
+    estimator._kind = field_of(stored, meta, "kind", str)
     if estimator._kind not in KINDS:
         raise stored.fault("meta", f"the kind of labels {estimator._kind!r} is unknown")
-    estimator._labels_a_row = float(_field(stored, meta, "labels_a_row", int | float))
-    estimator.n_features_in_ = _field(stored, meta, "n_features_in", int)
+    n_features, labels_a_row = field_of(stored, meta, "n_features_in", int), meta.get("labels_a_row")
+    if not 0 <= field_of(stored, meta, "labels_a_row", int | float) <= MAX_IDS:
+        raise stored.fault("meta", f"labels_a_row={labels_a_row} is not from 0 to {MAX_IDS}")
+    if not 1 <= n_features <= MAX_IDS:
+        raise stored.fault("meta", f"n_features_in={n_features} is not from 1 to {MAX_IDS}")
+    estimator._labels_a_row, estimator.n_features_in_ = float(meta["labels_a_row"]), n_features
     estimator._decisions = decisions_from(stored.section("decisions/"), meta.get("decisions"))
     return _restored(estimator, stored, meta)
 
@@ -127,7 +137,7 @@ def part_meta(part: RankingClassifier) -> dict[str, Any]:
     dict
         Settings that JSON can hold.
     """
-    return {**_plain(part), "n_edges": part.n_edges_, "fitted": part._fitted_values()}
+    return {**settings_of(part), "n_edges": part.n_edges_, "fitted": part._fitted_values()}
 
 
 def part_from(stored: Section, meta: Any, whole: RankingClassifier) -> RankingClassifier:
@@ -147,65 +157,22 @@ def part_from(stored: Section, meta: Any, whole: RankingClassifier) -> RankingCl
     RankingClassifier
         Fitted; its arrays are read-only.
     """
-    part = _made(stored, meta)
+    part = learner_by(stored, meta)
     for name in ("class_counts_", "_classes", "_kind", "_labels_a_row", "n_features_in_"):
         setattr(part, name, getattr(whole, name))
     return _restored(part, stored, meta)
 
 
 def _restored(estimator: RankingClassifier, stored: Section, meta: Any) -> RankingClassifier:
-    n_edges = _field(stored, meta, "n_edges", int)
-    estimator._restore_model(stored, n_edges, _field(stored, meta, "fitted", dict))
+    n_edges, fitted = field_of(stored, meta, "n_edges", int), field_of(stored, meta, "fitted", dict)
+    if not 0 <= n_edges < MOST:
+        raise stored.fault("meta", f"n_edges={n_edges} is not from 0 to {MOST}")
+    estimator._restore_model(stored, n_edges, fitted)
     return estimator
 
 
-def _made(stored: Section, meta: Any) -> RankingClassifier:
-    name = _field(stored, meta, "learner", str)
-    if name not in LEARNERS:
-        raise stored.fault("meta", f"the learner {name!r} is unknown", "Was it written by a newer abound? Upgrade.")
-    parameters = _field(stored, meta, "parameters", dict)
-    try:
-        estimator = make_learner(name, **{name: _revived(stored, value) for name, value in parameters.items()})
-        estimator._check_parameters()
-    except (ValueError, TypeError) as error:
-        raise stored.fault("meta", f"its parameters are not valid ({error})") from None
-    return estimator
-
-
-def _field(stored: Section, meta: Any, name: str, kind: Any) -> Any:
-    """A setting that must be there and of its type."""
-    if not isinstance(meta, dict) or not isinstance(meta.get(name), kind) or isinstance(meta.get(name), bool):
-        raise stored.fault("meta", f"the setting {name!r} is missing or of a wrong type")
-    return meta[name]
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON holds it; a generator cannot be kept, so the loaded learner draws its own."""
-    if isinstance(value, RankingClassifier):
-        parameters = value.get_params(deep=False)
-        for name in RUNTIME:
-            parameters.pop(name, None)
-        return {"learner": value.learner, "parameters": {name: _plain(each) for name, each in parameters.items()}}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {"pairs": [[_plain(key), _plain(each)] for key, each in value.items()]}
-    # A taxonomy stands among the learner's arrays.
-    if isinstance(value, np.random.RandomState | Taxonomy):
-        return None
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | bool | numbers.Number):
-        return value
-    raise ValueError(f"the parameter value {value!r} cannot be saved")
-
-
-def _revived(stored: Section, value: Any) -> Any:
-    """A parameter as it was before `_plain`; a list comes back as a tuple."""
-    if isinstance(value, dict) and isinstance(value.get("pairs"), list):
-        return dict(_revived(stored, pair) for pair in value["pairs"] if isinstance(pair, list) and len(pair) == 2)
-    if isinstance(value, dict):
-        return _made(stored, value)
-    if isinstance(value, list):
-        return tuple(_revived(stored, each) for each in value)
-    return value
+def _check_floats(arrays: Arrays) -> None:
+    """Refuse to write what could not be loaded: numbers that are infinite, or beyond what can be ranked."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not name.startswith("decisions/"):
+            check_numbers(f"the model: array {name!r}", array, LARGEST_SUM if name.endswith(SUMS) else LARGEST)

@@ -38,6 +38,7 @@ from abound.learn.row_views import feature_counts
 from abound.memory import check_memory
 from abound.scratch import is_mapped
 from abound.store import Section
+from abound.store.check import LARGEST, LARGEST_SUM, MOST
 from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
 
 BATCH = 64
@@ -324,7 +325,7 @@ class PrototypeLearner(OnlineClassifier):
         sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
         if sums is not None and sums.shape != weights.shape:
             raise arrays.fault("sum_indptr", f"{sums.shape[0]} features, the weights have {weights.shape[0]}")
-        steps = int(arrays.require("steps", np.int64, (1,))[0])
+        steps = steps_from(arrays, sums)
         since = np.zeros(width, np.int64)
         if "since" in arrays:
             since[:] = arrays.require("since", np.int64, (width,))
@@ -343,7 +344,7 @@ class PrototypeLearner(OnlineClassifier):
         width = state.n_classes + self.n_common
         lists = lists_from_arrays(arrays.section("lists/"), state.n_features, width)
         sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
-        steps = int(arrays.require("steps", np.int64, (1,))[0])
+        steps = steps_from(arrays, sums)
         return PrototypeState(state.n_features, state.n_classes, None, lists, state.since, steps, sums)
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
@@ -365,6 +366,14 @@ class PrototypeLearner(OnlineClassifier):
         return rows
 
 
+def steps_from(arrays: Section, sums: Any) -> int:
+    """How many steps a state has seen."""
+    steps = int(arrays.require("steps", np.int64, (1,))[0])
+    if not (0 if sums is None or not sums.nnz else 1) <= steps < MOST:
+        raise arrays.fault("steps", f"{steps} steps")
+    return steps
+
+
 def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
     indptr, classes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
     return {f"{prefix}indptr": indptr, f"{prefix}classes": classes, f"{prefix}weights": matrix.data}
@@ -373,7 +382,7 @@ def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
 def _csr_from(arrays: Section, prefix: str, dtype: Any, n_classes: int) -> Any:
     arrays.check_csr(f"{prefix}indptr", f"{prefix}classes", n_classes)
     indptr, classes = arrays[f"{prefix}indptr"], arrays[f"{prefix}classes"]
-    weights = arrays.require_numbers(f"{prefix}weights", dtype, (len(classes),))
+    weights = arrays.require_numbers(f"{prefix}weights", dtype, (len(classes),), LARGEST_SUM if prefix else LARGEST)
     return sp.csr_array((weights, classes, indptr), shape=(len(indptr) - 1, n_classes))
 
 

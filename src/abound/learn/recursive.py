@@ -239,6 +239,9 @@ class RecursiveClassifier(RankingClassifier):
         given = self.taxonomy
         return given if given is None or isinstance(given, Taxonomy) else Taxonomy.from_file(given)
 
+    def _own_taxonomy(self) -> Taxonomy | None:
+        return self._taxonomy
+
     def _check_needs(self, rows: Rows, labels: Labels, taxonomy: Taxonomy | None) -> tuple[bool, bool]:
         """Tell what goes to files; refuse, before anything is done, what ``memory`` does not allow."""
         memory = check_memory(self.memory)

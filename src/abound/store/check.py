@@ -22,6 +22,8 @@ LARGEST = 1e15
 """Values and weights beyond this cannot be ranked: their products would leave float32."""
 LARGEST_SUM = float(np.finfo(np.float32).max)
 """Sums of many values, which become weights again."""
+MOST = 2**53
+"""Counts in a file are below this, so that sums of them stay whole numbers of 64 bits."""
 RESCALE = "Scale the rows, for example to unit length, and train it again."
 CRC_BLOCK = 2**24
 """Bytes summed in one step: a few milliseconds, so that Ctrl-C works."""

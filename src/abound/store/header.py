@@ -24,6 +24,16 @@ ALIGNMENT = 8
 """The data start at a multiple of this, so that every array is aligned in the mapped memory."""
 PADDING = 64
 """The writer pads further, to a cache line."""
+LOOKED_AT = 64
+"""Bytes that tell what a file is."""
+FOREIGN = {
+    b"PK\3\4": "it is a zip archive, such as NumPy, PyTorch or an office program writes",
+    b"\x1f\x8b": "it is compressed (gzip); unpack it if a model is in it",
+    b"\x28\xb5\x2f\xfd": "it is compressed (zstd); unpack it if a model is in it",
+    b"\x93NUMPY": "it is an array of NumPy",
+    b"\x89HDF\r\n": "it is an HDF5 file",
+    b"SQLite format 3\0": "it is a database, such as the journal of a model",
+}
 KNOWN = ("format", "version", "meta", "crc32", "header_crc32")
 
 DTYPES: Mapping[str, np.dtype[Any]] = {
@@ -163,9 +173,12 @@ def read_header(path: object, file: IO[bytes], size: int) -> Header:
     Header
         Arrays that lie inside the file, one after another, without overlap or gap.
     """
-    if size < 8:
-        raise ModelFileError(path, f"the file has {size} bytes, too few for a model")
-    length = int.from_bytes(file.read(8), "little")
+    start = file.read(LOOKED_AT)
+    foreign = _foreign(start, size)
+    if foreign is not None:
+        raise ModelFileError(path, f"this is not a model file: {foreign}", "Give a file that abound has saved.")
+    file.seek(8)
+    length = int.from_bytes(start[:8], "little")
     if length > MAX_HEADER:
         raise ModelFileError(path, f"the header claims {length} bytes; at most {MAX_HEADER} are allowed")
     if 8 + length > size:
@@ -184,6 +197,29 @@ def read_header(path: object, file: IO[bytes], size: int) -> Header:
         raise ModelFileError(path, f"arrays and checksums differ: {odd!r} has only one of the two")
     extra = {key: value for key, value in metadata.items() if key not in KNOWN}
     return Header(entries, meta, version, extra, crc32, 8 + length)
+
+
+def _foreign(start: bytes, size: int) -> str | None:
+    """Say what a file is, from its first bytes, if it cannot be a model or a part of one."""
+    if size == 0:
+        return "it is empty"
+    for magic, kind in FOREIGN.items():
+        if start.startswith(magic):
+            return kind
+    if start[:1] == b"\x80" and start[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+        return "it is a pickle, and abound reads none, because a pickle can run any program"
+    # A length of at most 8 MiB has zeros, and a brace follows; what is cut off before that may be any.
+    if size < 8:
+        return f"it has {size} bytes, too few"
+    if start[3:8] == bytes(5) or start[8:9] == b"{":
+        return None
+    try:
+        text = start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = start[: error.start].decode("utf-8") if error.start > LOOKED_AT - 4 else "\0"
+    if all(character.isprintable() or character in "\r\n\t\f\ufeff" for character in text):
+        return f"it is text that begins with {text[:20]!r}"
+    return "it begins as no model does"
 
 
 def _parse(path: object, raw: bytes, length: int) -> dict[str, Any]:

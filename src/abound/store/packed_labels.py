@@ -113,6 +113,17 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
+def _canonical(label: Any) -> str:
+    """The same text for labels that are equal, such as 1, 1.0 and True."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [plain(each) for each in value]
+        return int(value) if isinstance(value, bool | float) and value == int(value) else value
+
+    return json.dumps(plain(label))
+
+
 class LazyLabels(Sequence[Any]):
     """Labels that are decoded one by one when they are asked for.
 
@@ -178,6 +189,30 @@ class LazyLabels(Sequence[Any]):
         found = every.astype(object)[places]
         found[places < 0] = None
         return found
+
+    def find_repeat(self) -> tuple[int, int] | None:
+        """Return the places of two labels that are the same, None if all differ; strings are not decoded."""
+        if isinstance(self._items, np.ndarray):
+            order = np.argsort(self._items, kind="stable")
+            values = self._items[order]
+            alike = np.flatnonzero(values[1:] == values[:-1])
+            return (int(order[alike[0]]), int(order[alike[0] + 1])) if len(alike) else None
+
+        def keys() -> Iterator[Any]:
+            assert isinstance(self._items, LazyStrings)
+            return self._items.raw() if self._make is str else map(_canonical, self)
+
+        # Hashes differ from process to process, so that no file can be made to let them collide.
+        hashes = np.fromiter(map(hash, keys()), np.int64, len(self))
+        in_order = np.sort(hashes)
+        suspects = np.unique(in_order[1:][in_order[1:] == in_order[:-1]])
+        first: dict[Any, int] = {}
+        for place, (key, suspect) in enumerate(
+            zip(keys(), np.isin(hashes, suspects), strict=True) if len(suspects) else ()
+        ):
+            if suspect and first.setdefault(key, place) != place:
+                return first[key], place
+        return None
 
     def to_array(self) -> Array:
         """Return all labels as the array that they were; numbers are a read-only view, not a copy."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abound.store.check import LARGEST, LARGEST_SUM, check_content, check_ids, check_indptr, check_numbers
+from abound.store.check import LARGEST, check_content, check_ids, check_indptr, check_numbers
 from abound.store.errors import AGAIN, ModelFileError
 from abound.store.header import DTYPES, Entry, read_header
 
@@ -134,7 +134,9 @@ class Section(Mapping[str, Array]):
             raise self.fault(name, f"{np.dtype(dtype)} of shape ({wanted}) was expected, found {found}")
         return array
 
-    def require_numbers(self, name: str, dtype: npt.DTypeLike, shape: tuple[int | None, ...] = (None,)) -> Array:
+    def require_numbers(
+        self, name: str, dtype: npt.DTypeLike, shape: tuple[int | None, ...] = (None,), largest: float = LARGEST
+    ) -> Array:
         """Return an array of weights or of sums of them, none beyond what can be ranked.
 
         Parameters
@@ -142,9 +144,11 @@ class Section(Mapping[str, Array]):
         name : str
             Its name in this section.
         dtype : dtype
-            The type it must have. Sums, in float64, may be as large as what float32 holds.
+            The type it must have.
         shape : tuple
             The shape it must have; None where any length will do.
+        largest : float
+            The limit; that of sums is `abound.store.check.LARGEST_SUM`.
 
         Returns
         -------
@@ -152,7 +156,7 @@ class Section(Mapping[str, Array]):
             The mapped array.
         """
         array = self.require(name, dtype, shape)
-        check_numbers(self.name_of(name), array, LARGEST if array.dtype == np.float32 else LARGEST_SUM)
+        check_numbers(self.name_of(name), array, largest)
         return array
 
     def check_csr(self, indptr: str, ids: str, n_ids: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from typing import Any, overload
 
 import numpy as np
@@ -99,11 +100,15 @@ class LazyStrings(Sequence[str]):
         return self._decode(i, self._data[self._offsets[i] : self._offsets[i + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
+        return starmap(self._decode, enumerate(self.raw()))
+
+    def raw(self) -> Iterator[bytes]:
+        """Yield the bytes of each string."""
         for first in range(0, len(self), BLOCK):
             cuts = self._offsets[first : first + BLOCK + 1].tolist()
             piece = self._data[cuts[0] : cuts[-1]].tobytes()
             for i in range(len(cuts) - 1):
-                yield self._decode(first + i, piece[cuts[i] - cuts[0] : cuts[i + 1] - cuts[0]])
+                yield piece[cuts[i] - cuts[0] : cuts[i + 1] - cuts[0]]
 
     def __repr__(self) -> str:
         return f"<LazyStrings: {len(self)}>"

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abound.read.textbytes import TextBytes
-from abound.validation import LARGEST, frozen
+from abound.store.check import LARGEST, MOST
+from abound.validation import frozen
 from abound.vectorise.checks import gram_problem, is_distinct, word_problem
 from abound.vectorise.lexicon import Lexicon, StoredWords
 from abound.vectorise.reading import is_known_pattern
@@ -26,9 +27,6 @@ HASH_DIGITS = 32
 
 RUNTIME = ("n_jobs",)
 """Parameters that say how to work here: a file neither keeps them nor may set them."""
-
-MOST = 2**53
-"""Whole numbers of a file are below this, so that none leaves 64 bits."""
 
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
