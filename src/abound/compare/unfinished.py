@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from abound.compare.budget import FIRST_SHARE, SLACK
-from abound.compare.grid import needs_choosing
 from abound.compare.protocol import Comparison, Plan
 
 BASELINES = ("frequency",)
@@ -85,7 +84,7 @@ def what_would_do(cut: Sequence[Unfinished], comparison: Comparison) -> list[str
         limits = {one.learner: _limit(one, comparison.plan) for one in by_time}
         first = min(by_time, key=lambda one: limits[one.learner])
         known = "judged by how far it was" if first.needs else "a guess: how far it was is not known"
-        least, most = minutes(limits[first.learner]), minutes(max(limits.values()))
+        least, most = shown_limit(limits[first.learner]), shown_limit(max(limits.values()))
         rest = f", {most} for all" if most != least else ""
         sentences.append(f"Give more time: --time-limit {least} would do for {first.learner} ({known}){rest}.")
     by_memory = [one.learner for one in cut if one.kind == "memory"]
@@ -101,14 +100,14 @@ def what_would_do(cut: Sequence[Unfinished], comparison: Comparison) -> list[str
 
 def _limit(one: Unfinished, plan: Plan) -> float:
     """The time limit whose first share is long enough for a learner."""
-    n_shares = max(1, sum(map(needs_choosing, plan.learners)))
+    n_shares = sum(name not in BASELINES for name in plan.learners)
     seconds = one.had if one.needs is None else one.needs
     least = UNKNOWN_FACTOR if one.needs is None else 1.5
     return max(least * plan.time_limit, n_shares * SLACK * seconds / FIRST_SHARE)
 
 
-def minutes(seconds: float) -> str:
-    """Write a time as ``--time-limit`` takes it, in whole minutes, rounded up.
+def shown_limit(seconds: float) -> str:
+    """Write a time as ``--time-limit`` takes it, in whole minutes or hours, rounded up.
 
     Parameters
     ----------
@@ -118,11 +117,13 @@ def minutes(seconds: float) -> str:
     Returns
     -------
     str
-        At least one minute.
+        At least one minute; hours from two on.
 
     Examples
     --------
-    >>> minutes(61), minutes(7000)
-    ('2m', '117m')
+    >>> shown_limit(61), shown_limit(7000), shown_limit(7300)
+    ('2m', '117m', '3h')
     """
+    if seconds > 2 * 3600:
+        return f"{math.ceil(seconds / 3600)}h"
     return f"{max(1, math.ceil(seconds / 60))}m"
