@@ -211,7 +211,7 @@ def is_large(X: Any, sample_weight: npt.NDArray[Any]) -> bool:
     if isinstance(X, VerifiedRows):
         # Weights are fewer than the entries of such rows.
         return True
-    values = X.data if sp.issparse(X) else np.asarray(X, dtype=np.float32)
+    values = np.asarray(X.tocsr().data if sp.issparse(X) else X, dtype=np.float32)
     return bool(values.size) and bool(max(-values.min(), values.max()) > MODERATE)
 
 
