@@ -95,7 +95,7 @@ OnlineClassifier._pass = with_signal
 main()
 """
     train = model.parent / "train.tsv"
-    arguments = ["train", str(train), "--model", str(tmp_path / "model"), "--set", "passes=100000"]
+    arguments = ["train", str(train), "--learner", "pa", "--model", str(tmp_path / "model"), "--set", "passes=100000"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 128 + signal.SIGINT
     assert (done.stdout, done.stderr) == (

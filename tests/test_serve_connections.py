@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 from threading import Thread
@@ -268,7 +269,11 @@ def test_clients_that_leave_in_the_middle_are_not_in_the_log(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_a_hangup_ends_the_server_after_what_was_begun(tmp_path: Path, n_workers: int) -> None:
+def test_a_hangup_ends_the_server_after_what_was_begun(
+    tmp_path: Path, n_workers: int, request: pytest.FixtureRequest
+) -> None:
+    # Whoever runs the tests may have told them to ignore it (nohup), which a server would do, too.
+    request.addfinalizer(partial(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL)))
     model = make_model(tmp_path / "model")
     with Server(model, options=("--workers", str(n_workers))) as server:
         lesson = {"text": "green leaf drink", "labels": ["beer"]}
