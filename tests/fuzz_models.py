@@ -38,6 +38,8 @@ from abound import (
 )
 from abound.learn.registry import LEARNERS
 from abound.measure.thresholds import CUTS
+from abound.serve.inspecting import inspect_model
+from abound.serve.output import plain
 from abound.serve.pruning import prune_model
 from abound.store import ModelFileError, open_arrays
 from estimators import ESTIMATORS
@@ -56,6 +58,7 @@ TEXTS = [" ".join(WORDS[(c * 3 + i % 4) % 14 : (c * 3 + i % 4) % 14 + 2]) for i,
 EXPECTED = [
     "without what it needs to learn on",
     "must have a taxonomy|has no taxonomy|was trained with several labels|knows no probabilities",
+    "an undirected graph has no ancestors|max_df corresponds to < documents",
     "at least one must remain",
     "is not a class of this model",
     "cannot learn|is not online",
@@ -306,7 +309,7 @@ def change_meta(meta: dict[str, Any], other: dict[str, Any], rng: Any) -> str:
     what = pick(rng, ["value", "value", "value", "near", "near", "remove", "copy", "foreign", "wrap", "new", "learner"])
     value: Any = None
     if what == "value":
-        value = pick(rng, VALUES)
+        value = copy.deepcopy(pick(rng, VALUES))
     elif what == "near" and isinstance(old, int | float) and not isinstance(old, bool):
         value = pick(rng, [old + 1, old - 1, -old, old * 2, old / 2, old * 10**9, old * 1e300])
     elif what == "near":
@@ -325,7 +328,7 @@ def change_meta(meta: dict[str, Any], other: dict[str, Any], rng: Any) -> str:
     if what == "remove":
         holder.pop(key)
     elif what == "new" and isinstance(holder, dict):
-        key, value = pick(rng, NEW), pick(rng, VALUES)
+        key, value = pick(rng, NEW), copy.deepcopy(pick(rng, VALUES))
         holder[key] = value
     else:
         holder[key] = value
@@ -341,8 +344,9 @@ def deep(rng: Any) -> Any:
 
 
 NEW = ["checkpoint", "cluster", "n_jobs", "memory", "taxonomy", "nobody", "pairs", "learner", "parameters", "passes"]
-VALUES: list[Any] = [None, True, False, 0, -1, 1, 2, 3, 5, 6, 7, 20, 21, 40, 10**6, 2**31, 2**40, 2**63, 2**64, 10**30]
-VALUES += [10**400, 0.0, -0.5, 0.5, 1.5, 1e15, -1e15, 1e38, 1e300, 1e-300, "", "1", "auto", "both", "nobody", "\x00"]
+VALUES: list[Any] = [None, True, False, 0, -1, 1, 2, 3, 5, 6, 7, 20, 21, 40, 10**6, 2**31 - 1, 2**31, 2**40, 2**63]
+VALUES += [2**64, 10**30, 10**400, 0.0, -0.5, 0.5, 1.5, 1e15, -1e15, 1e38, 1e300, 1e-300, "", "1", "auto", "both"]
+VALUES += ["nobody", "\x00"]
 VALUES += ["(?u)(?:\\w+)+\\d", "word", "char", "hamming", "split", "indicator", "dense", "lists", "single", "é" * 10**4]
 VALUES += [
     [],
@@ -374,7 +378,7 @@ def use(path: Path, rng: Any, expect_right: bool = False) -> str:
             raise
         return "refused"
     clear = 0
-    for step in (ask, prune, learn, reclass, save):
+    for step in (ask, inspect, prune, learn, reclass, save):
         try:
             model = step(model, rng, path) or model
         except ModelFileError as error:
@@ -437,6 +441,11 @@ def ask(model: Model, rng: Any, path: Path) -> None:
     if model.vectoriser is not None and model.vectoriser.hashing is None:
         model.vectoriser.get_feature_names_out()
     str(estimator.n_edges_)
+
+
+def inspect(model: Model, rng: Any, path: Path) -> None:
+    """Tell what is in the file."""
+    json.dumps(plain(inspect_model(path)), allow_nan=False)
 
 
 def prune(model: Model, rng: Any, path: Path) -> None:

@@ -128,17 +128,28 @@ def beyond(X: Any) -> bool:
 
 
 def use(learner: Any, X: Any, asked: Any, labels: Any, weights: Any, rng: Any) -> str:
-    """Fit, ask, learn on, and ask again."""
+    """Fit, ask, learn on, ask again, change the classes, and ask once more."""
     learner.fit(X, labels, sample_weight=weights)
     ask(learner, X, labels)
     ask(learner, asked, labels[:1] * asked.shape[0])
-    if not hasattr(learner, "partial_fit"):
-        return "used"
-    names = [pick(rng, [*labels, "new" if isinstance(labels[0], str) else ["new"]]) for _ in range(asked.shape[0])]
-    learner.partial_fit(asked, names)
-    ask(learner, asked, names)
-    ask(learner, X, labels)
+    if hasattr(learner, "partial_fit"):
+        names = [pick(rng, [*labels, "new" if isinstance(labels[0], str) else ["new"]]) for _ in range(asked.shape[0])]
+        learner.partial_fit(asked, names)
+        ask(learner, asked, names)
+        ask(learner, X, labels)
+    reclass(learner)
+    if isinstance(labels[0], str):
+        ask(learner, X, labels)
     return "used"
+
+
+def reclass(learner: Any) -> None:
+    """Merge, rename and drop classes."""
+    classes = learner.classes_.tolist()
+    if len(classes) > 2:
+        learner.merge_classes(classes[:2], into=classes[1])
+        learner.drop_classes(learner.classes_.tolist()[-1:])
+    learner.rename_classes({learner.classes_.tolist()[0]: "renamed"})
 
 
 def ask(learner: Any, X: Any, labels: Any) -> None:
@@ -146,6 +157,9 @@ def ask(learner: Any, X: Any, labels: Any) -> None:
     classes = learner.classes_.tolist()
     answer = learner.predict_topk(X, len(classes))
     sane(answer, classes)
+    sane(learner.predict_topk(X, 2, include=classes[-2:]), classes[-2:])
+    if len(classes) > 1:
+        sane(learner.predict_topk(X, 2, exclude=classes[:1]), classes[1:])
     dense = learner.decision_function(X)
     if not (np.isfinite(dense) | np.isneginf(dense)).all():
         raise Finding("decision_function is not finite")
@@ -161,6 +175,11 @@ def ask(learner: Any, X: Any, labels: Any) -> None:
         shares = learner.predict_topk(X, 3, probabilities=True).scores, learner.predict_proba(X)
         if not all(((share >= 0) & (share <= 1)).all() for share in shares):
             raise Finding("probabilities are not from 0 to 1")
+        taxonomy = learner._own_taxonomy()
+        if taxonomy is not None and learner._kind == "single":
+            sure = learner.predict(X, min_confidence=0.7).tolist()
+            if not set(sure) <= {*classes, *taxonomy.names.tolist()}:
+                raise Finding("what is sure enough is neither a class nor a node")
     if learner._ranks_by_index():
         compare(learner, learner._rows(X), answer)
 
@@ -191,9 +210,11 @@ def compare(learner: Any, rows: Any, answer: Any) -> None:
     if index.offset is not None:
         slow += (X @ index.offset.astype(np.float64))[:, None]
         size += (abs(X) @ np.abs(index.offset.astype(np.float64)))[:, None]
+    touched = (abs(X) @ (abs(W) > 0)).toarray().any(axis=1) | (index.bias is not None and learner.ranks_by_bias)
+    if index.bias is not None:
+        slow, size = slow + index.bias, size + np.abs(index.bias)
     room = 1e-5 * size + 1e-36
     place = {label: c for c, label in enumerate(learner.classes_.tolist())}
-    touched = (abs(X) @ (abs(W) > 0)).toarray().any(axis=1)
     for i in np.flatnonzero(touched):
         for label, score in zip(answer.labels[i].tolist(), answer.scores[i].tolist(), strict=True):
             if label is not None and score != 0 and abs(slow[i, place[label]] - score) > room[i, place[label]]:

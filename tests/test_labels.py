@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from abound.labels import Labels, encode
+from abound.labels import Labels, array_of_labels, decode, encode
 
 label = st.text(max_size=3) | st.integers(-5, 5)
 
@@ -51,6 +51,15 @@ def test_sparse_and_dense_indicators() -> None:
     assert dense.kind == "dense"
     np.testing.assert_array_equal(dense.to_y(), matrix)
     np.testing.assert_array_equal(encode(matrix.tolist()).to_y(), matrix)
+
+
+@pytest.mark.parametrize("classes", [["x", "y", "z"], [0, 1, "z"], [0, 1, -1], [0, 1, 0.5], [0, 1, 10**12]])
+def test_an_indicator_whose_classes_have_names_becomes_lists(classes: list[Any]) -> None:
+    """They were made columns one and all, and a name ended in an error of NumPy's."""
+    labels = encode(np.array([[1, 0, 1], [0, 0, 0]]))
+    names = array_of_labels(classes)
+    for kind in ("indicator", "dense"):
+        assert decode(labels.indptr, labels.ids, names, kind) == [[names[0], names[2]], []]
 
 
 def test_two_labels_a_row_are_not_taken_for_an_indicator() -> None:

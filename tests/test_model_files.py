@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import abound
 from abound import (
@@ -53,6 +54,22 @@ def test_files_of_earlier_days_load_and_rank_as_then(path: Path) -> None:
     np.testing.assert_allclose(scores, then, rtol=1e-6)
     if hasattr(model, "partial_fit"):
         model.partial_fit(ROWS, labels[:, 0] if model._kind == "single" else labels.tolist())
+
+
+@pytest.mark.parametrize("name", ["pa", "mmp"])
+def test_files_without_a_bias_learn_on_without_one(name: str, tmp_path: Path) -> None:
+    model = abound.load(FOLDER / f"{name}.safetensors")
+    rows, numbers = make_rows(3, n=60, n_features=30, n_classes=6)
+    lists = [[f"class {c}"] if i % 3 else [f"class {c}", "every third"] for i, c in enumerate(numbers)]
+    labels: Any = lists if name == "mmp" else model.classes_[numbers]
+    twin = clone(model).fit(rows, labels)
+    assert model.bias == twin.bias == 0
+    for learner in (model, twin):
+        learner.partial_fit(ROWS, labels[: ROWS.shape[0]])
+        assert learner.index_.bias is None
+    np.testing.assert_allclose(model.decision_function(rows), twin.decision_function(rows), atol=1e-5)
+    model.save(tmp_path / "model")
+    assert not [name for name in open_arrays(tmp_path / "model") if "bias" in name or "constant" in name]
 
 
 def test_every_example_has_its_file() -> None:

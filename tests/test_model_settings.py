@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from abound import (
     TopDownClassifier,
 )
 from abound.learn.base import RankingClassifier
-from abound.learn.kept_settings import RUNTIME
+from abound.learn.kept_settings import MOST_NESTED, RUNTIME
 from abound.learn.persist import SUMS
 from abound.store import ModelFileError, open_arrays, save_arrays
 from estimators import ESTIMATORS
@@ -184,6 +185,64 @@ def test_what_was_measured_is_checked(name: str, value: Any, tmp_path: Path) -> 
     rewrite(path, lambda arrays, meta: (meta["fitted"] if name == "history" else meta).update({name: value}))
     with pytest.raises(ModelFileError, match=name):
         abound.load(path)
+
+
+@pytest.mark.parametrize("depth", [True, 0, -1, 2.0, "5", None])
+def test_how_many_classes_a_cut_looks_at_is_a_number(depth: Any, tmp_path: Path) -> None:
+    """True passed for 1, and ended as the shape of an array."""
+    learner = TopDownClassifier(Taxonomy.from_edges(TREE))
+    path = saved(learner, tmp_path / "model", [["a", "bcd"[i % 3]] for i in range(60)])
+    rewrite(path, lambda arrays, meta: meta["decisions"].update({"depth": depth}))
+    with pytest.raises(ModelFileError, match=f"of {depth!r} ranked classes is unknown"):
+        abound.load(path)
+
+
+def test_a_taxonomy_that_a_file_makes_a_graph_has_no_ancestors(tmp_path: Path) -> None:
+    """The arrays of a graph are in order, so the file is, too; what a graph cannot answer is told when it is asked."""
+    path, learner = tmp_path / "model", PAClassifier(calibrate="platt").fit(X, np.array(["a", "b", "c", "d"])[Y])
+    Model(learner, taxonomy=Taxonomy.from_edges(TREE)).save(path)
+    graph = Taxonomy.from_edges(TREE, kind="graph").to_arrays()
+    rewrite(path, lambda arrays, meta: arrays.update({f"taxonomy/{name}": array for name, array in graph.items()}))
+    model = Model.load(path)
+    assert model.predict(X).tolist() == learner.predict(X).tolist()
+    with pytest.raises(ValueError, match="an undirected graph has no ancestors"):
+        model.predict(X, min_confidence=0.5)
+
+
+@pytest.mark.parametrize("kind", ["indicator", "dense"])
+def test_a_model_of_names_that_a_file_says_are_columns_answers_with_lists(kind: str, tmp_path: Path) -> None:
+    path = saved(PAClassifier(), tmp_path / "model", [[("a", "b", "c", "d")[c]] for c in Y])
+    expected = abound.load(path).predict(X)
+    rewrite(path, lambda arrays, meta: meta.update({"kind": kind}))
+    assert abound.load(path).predict(X) == expected
+
+
+def nested(depth: int, inner: Any) -> Any:
+    """Learners whose parameters are learners."""
+    for _ in range(depth):
+        inner = {"learner": "committee", "parameters": {"members": inner}}
+    return inner
+
+
+def test_learners_are_nested_a_few_deep(tmp_path: Path) -> None:
+    """scikit-learn wrote the learner that was refused into the message, for hours."""
+    path, member = tmp_path / "model", {"learner": "pa", "parameters": {}}
+    for depth in (MOST_NESTED - 1, 25):
+        saved(PAClassifier(), path)
+        inner = nested(depth, [[member]])
+        rewrite(path, lambda arrays, meta, inner=inner: meta["parameters"].update({"average": [inner]}))
+        begin = time.process_time()
+        with pytest.raises(ModelFileError, match=r"not valid \((learners are|members=.*it must be a learner)"):
+            abound.load(path)
+        assert time.process_time() - begin < 5
+    learner = FeatureFocusClassifier()
+    for _ in range(MOST_NESTED):
+        learner = CommitteeClassifier(learner, n_seeds=1, keep_passes=(1,))
+    learner.fit(X, Y).save(path)
+    assert abound.load(path).predict(X).tolist() == learner.predict(X).tolist()
+    deeper = CommitteeClassifier(learner, n_seeds=1, keep_passes=(1,)).fit(X, Y)
+    with pytest.raises(ValueError, match=f"learners are parameters of learners more than {MOST_NESTED} deep"):
+        deeper.save(path)
 
 
 @pytest.mark.parametrize("learner", ESTIMATORS, ids=str)

@@ -18,6 +18,7 @@ import pytest
 
 from abound.serve.follower import snapshot_path
 from abound.serve.journal import Journal, journal_path
+from abound.store import open_arrays, save_arrays
 from cli_data import run, run_json
 from serve_data import Server, free_port, make_model
 
@@ -167,6 +168,42 @@ def serve_once(*words: Any) -> subprocess.CompletedProcess[str]:
     code = "from abound.serve.cli import main; main()"
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def rewritten(model: Path, change: Callable[[Any], Any]) -> Path:
+    """The same model file with other settings, and with right checksums."""
+    stored = open_arrays(model)
+    arrays, meta = {name: array.copy() for name, array in stored.items()}, stored.meta
+    change(meta)
+    save_arrays(model, arrays, meta, extra=stored.extra)
+    return model
+
+
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_a_model_file_does_not_say_where_the_server_writes(tmp_path: Path, n_workers: int) -> None:
+    """A server that learned wrote into the folder that the file named."""
+    folder = tmp_path / "written"
+    settings = {"checkpoint": str(folder), "n_jobs": 100_000}
+    model = rewritten(make_model(tmp_path / "model"), lambda meta: meta["estimator"]["parameters"].update(settings))
+    with Server(model, options=("--workers", str(n_workers))) as server:
+        lesson = {"text": ASK["text"], "labels": ["beer"], "wait": True}
+        assert server.post("/v1/models/model/learn", lesson)[0] == 200
+        assert "Traceback" not in server.stop()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_a_pattern_of_a_file_is_served_if_it_is_trusted(tmp_path: Path, n_workers: int) -> None:
+    pattern = r"(?u)(?:\w)+"
+    model = rewritten(
+        make_model(tmp_path / "model"), lambda meta: meta["vectoriser"]["parameters"].update(token_pattern=pattern)
+    )
+    workers = ("--workers", str(n_workers))
+    done = serve_once("serve", model, *workers)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert repr(pattern) in done.stderr and "--trust on the command line" in done.stderr
+    with Server(model, token=None, options=("--trust", *workers)) as server:
+        assert best(server, text="green leaf") == "tea"
 
 
 def taught(model: Path) -> None:

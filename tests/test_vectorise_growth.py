@@ -79,6 +79,16 @@ def test_growth_keeps_within_max_features():
     assert vectorizer.partial_fit(["x1"]).n_features_ == 4
 
 
+def test_what_limits_forbid_changes_nothing():
+    vectorizer = TextVectorizer(min_df=0.5, max_df=2).fit(["green tea", "black tea"])
+    before, meta = vectorizer.to_arrays()
+    with pytest.raises(ValueError, match=r"of 6 texts, max_df=2 allows 2 and min_df=0\.5 asks for 3"):
+        vectorizer.partial_fit(["mate"] * 4)
+    after, same = vectorizer.to_arrays()
+    assert same == meta
+    assert all(np.array_equal(after[name], before[name]) for name in before)
+
+
 def test_stop_words_never_become_features():
     vectorizer = TextVectorizer(stop_words=["the"], ngram_range=(1, 2)).fit(["the tea"])
     vectorizer.partial_fit(["black the tea", "the"])

@@ -143,6 +143,7 @@ def damage(arrays, meta, name, change):
         ("idf", lambda a: a[1:]),
         ("idf", lambda a: a * np.nan),
         ("idf", lambda a: -a),
+        ("idf", lambda a: 0 * a),
         ("idf", lambda a: a * np.float32(1e16)),
         ("gram_words", lambda a: np.zeros_like(a)),
         ("word_documents", lambda a: a[1:]),
@@ -152,6 +153,7 @@ def damage(arrays, meta, name, change):
         ("n_fitted", lambda n: True),
         ("n_documents", lambda n: 10**30),
         ("word_documents", lambda a: a + 2**62),
+        ("word_documents", lambda a: a + len(TRAIN) + 1),
     ],
 )
 def test_damage_is_refused(name, change):

@@ -131,10 +131,10 @@ def decode(indptr: IntArray, ids: IdArray, classes: npt.NDArray[Any], kind: Kind
     Returns
     -------
     array, list of lists or csr_array
-        See `Labels.to_y`.
+        See `Labels.to_y`. Lists also for an indicator some of whose classes have got names that are no columns.
     """
     n = len(indptr) - 1
-    if kind in ("indicator", "dense"):
+    if kind in ("indicator", "dense") and _are_columns(classes):
         columns = classes[ids].astype(np.int64)
         width = int(classes.max()) + 1 if len(classes) else 0
         ones = np.ones(len(ids), dtype=np.int64)
@@ -144,6 +144,11 @@ def decode(indptr: IntArray, ids: IdArray, classes: npt.NDArray[Any], kind: Kind
         return classes[ids]
     labels = classes[ids].tolist()
     return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
+
+
+def _are_columns(classes: npt.NDArray[Any]) -> bool:
+    """Tell whether labels may number the columns of a matrix."""
+    return classes.dtype.kind in "iu" and 0 <= int(classes.min(initial=0)) <= int(classes.max(initial=0)) < MAX_IDS
 
 
 def encode(y: Any, known: npt.NDArray[Any] | None = None) -> Labels:

@@ -11,35 +11,42 @@ from abound.learn.base import RankingClassifier
 from abound.learn.label_tree import CLUSTERINGS
 from abound.learn.registry import LEARNERS, make_learner
 from abound.read.taxonomy import Taxonomy
-from abound.store import Section
+from abound.store import ModelFileError, Section
 from abound.validation import LARGEST, check_number
 
 RUNTIME = ("checkpoint", "cluster", "memory", "n_jobs")
 """Parameters that say where and how to work, not what to learn: a model file neither keeps them nor may set them."""
 
+MOST_NESTED = 6
+"""Learners among the parameters of learners, one in the other. scikit-learn writes such a learner, in messages, in a
+time that doubles with each."""
 
-def settings_of(learner: RankingClassifier) -> dict[str, Any]:
+
+def settings_of(learner: RankingClassifier, above: int = 0) -> dict[str, Any]:
     """Return a learner's name and parameters, without what says where to work.
 
     Parameters
     ----------
     learner : RankingClassifier
         Fitted or not.
+    above : int
+        Learners whose parameter it is, one in the other.
 
     Returns
     -------
     dict
         JSON can hold it.
     """
+    _check_nested(above)
     kept = {}
     for name, value in learner.get_params(deep=False).items():
         if name not in RUNTIME:
-            kept[name] = _plain(_without_path(name, value))
+            kept[name] = _plain(_without_path(name, value), above)
             check_setting(name, kept[name])
     return {"learner": learner.learner, "parameters": kept}
 
 
-def learner_by(stored: Section, meta: Any) -> RankingClassifier:
+def learner_by(stored: Section, meta: Any, above: int = 0) -> RankingClassifier:
     """Make a learner from what `settings_of` gave, checked.
 
     Parameters
@@ -48,6 +55,8 @@ def learner_by(stored: Section, meta: Any) -> RankingClassifier:
         Where it comes from, for messages.
     meta : dict
         The settings.
+    above : int
+        As for `settings_of`.
 
     Returns
     -------
@@ -59,13 +68,19 @@ def learner_by(stored: Section, meta: Any) -> RankingClassifier:
         raise stored.fault("meta", f"the learner {name!r} is unknown", "Was it written by a newer abound? Upgrade.")
     given = field_of(stored, meta, "parameters", dict)
     try:
-        parameters = {}
+        _check_nested(above)
+        parameters: dict[str, Any] = {}
+        if "bias" in LEARNERS[name]._get_param_names():
+            # Files of version 0.1 do not tell it where there was none.
+            parameters["bias"] = 0.0
         for key, value in given.items():
             if key not in RUNTIME:
                 check_setting(key, value)
-                parameters[key] = _without_path(key, _revived(stored, value))
+                parameters[key] = _without_path(key, _revived(stored, value, above))
         estimator = make_learner(name, **parameters)
         estimator._check_parameters()
+    except ModelFileError:
+        raise
     except (ValueError, TypeError, OverflowError) as error:
         raise stored.fault("meta", f"its parameters are not valid ({error})") from None
     return estimator
@@ -125,14 +140,19 @@ def _without_path(name: str, value: Any) -> Any:
     return None if name in ("taxonomy", "tree") else value
 
 
-def _plain(value: Any) -> Any:
+def _check_nested(above: int) -> None:
+    if above > MOST_NESTED:
+        raise ValueError(f"learners are parameters of learners more than {MOST_NESTED} deep")
+
+
+def _plain(value: Any, above: int) -> Any:
     """A parameter as JSON holds it; a generator cannot be kept, so the loaded learner draws its own."""
     if isinstance(value, RankingClassifier):
-        return settings_of(value)
+        return settings_of(value, above + 1)
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(each, above) for each in value]
     if isinstance(value, dict):
-        return {"pairs": [[_plain(key), _plain(each)] for key, each in value.items()]}
+        return {"pairs": [[_plain(key, above), _plain(each, above)] for key, each in value.items()]}
     if isinstance(value, np.random.RandomState | Taxonomy):
         return None
     if isinstance(value, np.generic):
@@ -142,12 +162,13 @@ def _plain(value: Any) -> Any:
     raise ValueError(f"the parameter value {value!r} cannot be saved")
 
 
-def _revived(stored: Section, value: Any) -> Any:
+def _revived(stored: Section, value: Any, above: int) -> Any:
     """A parameter as it was before `_plain`; a list comes back as a tuple."""
     if isinstance(value, dict) and isinstance(value.get("pairs"), list):
-        return dict(_revived(stored, pair) for pair in value["pairs"] if isinstance(pair, list) and len(pair) == 2)
+        pairs = [pair for pair in value["pairs"] if isinstance(pair, list) and len(pair) == 2]
+        return dict(_revived(stored, pair, above) for pair in pairs)
     if isinstance(value, dict):
-        return learner_by(stored, value)
+        return learner_by(stored, value, above + 1)
     if isinstance(value, list):
-        return tuple(_revived(stored, each) for each in value)
+        return tuple(_revived(stored, each, above) for each in value)
     return value

@@ -45,7 +45,8 @@ def has_repeat(table: Any, base: int, size: int, first: int, length: int, key: A
 def check_cells(tree: Any, node: int, start: int) -> Any:
     """Check the cells of a feature, which begin at ``start`` in the node's.
 
-    Returns what is wrong and, if nothing is, the place behind them, if a weight is, its place.
+    Returns what is wrong and, if nothing is, the place behind them, if a weight is, its place. Blocks rise: a weight
+    that came twice would be listed twice, and what is packed of such a list has a bit for one weight and holds two.
     """
     weights, cells = tree.cells.view(np.float32), tree.cells
     n_blocks = (tree.slot_indptr[node + 1] - tree.slot_indptr[node]) // LANES
@@ -55,12 +56,13 @@ def check_cells(tree: Any, node: int, start: int) -> Any:
     if not abs(weights[p]) <= LARGEST:
         return TOO_LARGE, p
     p += 1
-    head = np.int64(0)
+    head, block = np.int64(0), np.int64(-1)
     while head >= 0:
         if p >= behind:
             return BAD_CELLS, p
-        head, p = np.int64(cells[p]), p + 1
-        if (head >> LANES & ALL_BLOCKS) >= n_blocks:
+        head, p, before = np.int64(cells[p]), p + 1, block
+        block = head >> LANES & ALL_BLOCKS
+        if block >= n_blocks or block <= before:
             return BAD_CELLS, p
         lanes = head & ALL_LANES
         while lanes:
@@ -78,7 +80,8 @@ def faults(tree: Any, n_features: int, begin: int, end: int, key: Any, seen: Any
     """Tell how some nodes of a tree from a file would lead a walk astray, and which place or cell is wrong.
 
     ``key`` and ``seen``, which has room for twice the longest run, are those of `has_repeat`. A feature is found if
-    all places from its own on are taken up to where it is. Features do not share cells.
+    all places from its own on are taken up to where it is. All features together have no more cells than the node: so
+    each cell is looked at about once, and two that share some, which does no harm, leave as many to none.
     """
     table = tree.table
     for node in range(begin, end):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from abound.learn.model import Model
 from abound.serve.features import name_lists
-from abound.store import Stored, open_arrays
+from abound.store import Section, Stored, open_arrays
+from abound.validation import DENSE_LIMIT
 
 STRONG = 0.9
 """An edge of more weight than this is strong."""
@@ -47,10 +48,12 @@ def inspect_model(
     learner = model.estimator
     # Model.load has verified the content already.
     stored = open_arrays(path, verify=False)
-    seen = stored["state/seen"] if "state/seen" in stored else None
+    _check_width(learner.n_features_in_)
+    index = learner.index_
+    state = stored.section("state/")
+    seen = state.require("seen", np.int64, (index.n_features,)) if "seen" in state else None
     # Learners that do not count leave zeros.
     seen = seen if seen is not None and seen.any() else None
-    index = learner.index_
     return {
         "model": str(path),
         "learner": learner.learner,
@@ -65,10 +68,19 @@ def inspect_model(
         "out_degrees": _out_degrees(index.degrees),
         "in_degrees": _in_degrees(model, examples),
         "strong_edges": _strong_edges(model, seen, examples, names),
-        "leaky_features": _leaky_features(model, stored, seen, examples, names),
+        "leaky_features": _leaky_features(model, state, seen, examples, names),
         "history": getattr(learner, "history_", []),
         "file": _sizes(stored),
     }
+
+
+def _check_width(n_features: int) -> None:
+    """Refuse what would take memory by the number of features alone, which nothing else in a file has to bear out."""
+    if 16 * n_features > DENSE_LIMIT:
+        raise ValueError(
+            f"the model says that it has {n_features} features; a list of them all would take "
+            f"{16 * n_features / 2**30:.0f} GiB (the limit is {DENSE_LIMIT / 2**30:.0f} GiB)"
+        )
 
 
 def _out_degrees(degrees: npt.NDArray[np.int64]) -> dict[str, Any]:
@@ -114,7 +126,7 @@ def _strong_edges(
 
 
 def _leaky_features(
-    model: Model, stored: Stored, seen: npt.NDArray[Any] | None, examples: int, names: Sequence[str] | None
+    model: Model, state: Section, seen: npt.NDArray[Any] | None, examples: int, names: Sequence[str] | None
 ) -> dict[str, Any]:
     index = model.estimator.index_
     sums = index.row_sums()
@@ -123,9 +135,9 @@ def _leaky_features(
         # A rare feature votes with less than its weights, which is no leak.
         sums = sums / np.clip(seen / rate_features, 1 / rate_features, 1)
     has_learned = index.degrees > 0
-    if hasattr(model.estimator, "leak") and "state/totals" in stored:
+    if hasattr(model.estimator, "leak") and "totals" in state:
         # A feature that was counted and has no edge left has leaked everything.
-        has_learned |= stored["state/totals"] > 0
+        has_learned |= state.require("totals", np.float64, (index.n_features,)) > 0
     leaky = np.flatnonzero((sums < LEAKY) & has_learned)
     keys = [sums[leaky]] if seen is None else [sums[leaky], -seen[leaky]]
     best = leaky[np.lexsort(keys)[:examples]]

@@ -24,6 +24,9 @@ LONGEST_WORDS, LONGEST_CHARACTERS = 8, 15
 UNSET_PATTERNS = (DEFAULT_PATTERN, r"(?u)\b\w\w+\b")
 """What `token_pattern` holds if nobody set it: ours; and scikit-learn's, which was ours in earlier model files."""
 
+SWITCHES = ("lowercase", "binary", "sublinear_tf", "use_idf", "smooth_idf")
+"""Parameters that are on or off."""
+
 ENOUGH_WORDS = 50
 UNSPACED_CHARACTERS = 4
 """Chinese or Japanese characters in a word, on average, that tell texts without spaces; words there have about two."""
@@ -250,6 +253,8 @@ def check_reading(vectoriser: Any) -> None:
     if not isinstance(vectoriser.token_pattern, str):
         raise ValueError(f"token_pattern={vectoriser.token_pattern!r}: it must be a regular expression")
     check_number("hashing", vectoriser.hashing, 1, MAX_IDS, whole=True, or_none=True)
+    for name in SWITCHES:
+        check_choice(name, getattr(vectoriser, name), (True, False))
     _check_stop_words(vectoriser.stop_words)
     if analyzer != "word":
         for name, is_set in (

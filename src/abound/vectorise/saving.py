@@ -208,8 +208,8 @@ def load_words(arrays: Mapping[str, npt.NDArray[Any]], meta: dict[str, Any]) -> 
     lexicon = Lexicon.from_stored(StoredWords(names, prefixes, words), n_stop_words)
     vocabulary = Vocabulary(lexicon, codes, idf, _number(meta, "n_documents"))
     vocabulary.n_fitted = n_fitted
-    vocabulary.word_documents = _check_documents(arrays, "word_documents", n_words)
-    vocabulary.gram_documents = _check_documents(arrays, "gram_documents", n_grams)
+    vocabulary.word_documents = _check_documents(arrays, "word_documents", n_words, vocabulary.n_documents)
+    vocabulary.gram_documents = _check_documents(arrays, "gram_documents", n_grams, vocabulary.n_documents)
     return vocabulary
 
 
@@ -227,7 +227,7 @@ def load_buckets(arrays: Mapping[str, npt.NDArray[Any]], meta: dict[str, Any], v
     idf = _take(arrays, "idf", np.float32)
     _check_idf(idf, n_buckets)
     vocabulary.n_documents = _number(meta, "n_documents")
-    vocabulary.documents = _check_documents(arrays, "documents", len(idf))
+    vocabulary.documents = _check_documents(arrays, "documents", len(idf), vocabulary.n_documents)
     known = _take(arrays, "is_known", np.uint8)
     _demand(len(known) == len(idf), "is_known", "be as many as idf")
     vocabulary.is_known = known != 0
@@ -250,14 +250,17 @@ def _number(meta: dict[str, Any], name: str) -> int:
 
 def _check_idf(idf: npt.NDArray[np.float32], n_features: int) -> None:
     _demand(len(idf) in (0, n_features), "idf", "be one for each feature")
-    good = not len(idf) or (idf.min() >= 0 and idf.max() <= LARGEST)
-    _demand(bool(good), "idf", f"be from 0 to {LARGEST:.0e}")
+    # A row all of whose words have an idf of 0 has no length to divide by.
+    good = not len(idf) or (idf.min() > 0 and idf.max() <= LARGEST)
+    _demand(bool(good), "idf", f"be above 0 and at most {LARGEST:.0e}")
 
 
-def _check_documents(arrays: Mapping[str, npt.NDArray[Any]], name: str, size: int) -> npt.NDArray[np.int64]:
+def _check_documents(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, size: int, n_documents: int
+) -> npt.NDArray[np.int64]:
     documents = _take(arrays, name, np.int64).copy()
-    counts = len(documents) == size and _in_range(documents, 0, MOST)
-    _demand(counts, name, "count documents, one number for each entry")
+    counts = len(documents) == size and _in_range(documents, 0, n_documents + 1)
+    _demand(counts, name, f"count some of the {n_documents} documents, one number for each entry")
     return documents
 
 

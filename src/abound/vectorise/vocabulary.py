@@ -56,7 +56,10 @@ class Limits(NamedTuple):
         low = self.min_df if isinstance(self.min_df, numbers.Integral) else self.min_df * n_documents
         high = self.max_df if isinstance(self.max_df, numbers.Integral) else self.max_df * n_documents
         if high < low:
-            raise ValueError("max_df corresponds to < documents than min_df")
+            raise ValueError(
+                f"max_df corresponds to < documents than min_df: of {n_documents} texts, max_df={self.max_df} allows "
+                f"{high:g} and min_df={self.min_df} asks for {low:g}"
+            )
         return low, high
 
 
@@ -140,6 +143,7 @@ class Vocabulary:
         use_idf, is_smooth : bool
             Whether there is an idf, and which.
         """
+        low, high = limits.bounds(self.n_documents + corpus.n_documents)
         lexicon: Any = corpus.coder
         seen = sort_codes(lexicon, lexicon.all_codes())
         word_map, gram_map = self.coder.join(lexicon, seen)
@@ -154,7 +158,6 @@ class Vocabulary:
         self.n_documents += corpus.n_documents
         of_words, of_grams = features_of(self.codes, n_words, n_grams)
         counted = by_code(here, self.word_documents, self.gram_documents)
-        low, high = limits.bounds(self.n_documents)
         is_new = (by_code(here, of_words, of_grams) < 0) & (documents > 0) & (counted >= low) & (counted <= high)
         new = here[is_new]
         if limits.max_features is not None:
