@@ -13,6 +13,8 @@ from record import RESULTS, flat_row, shown
 
 TARGET = Path(__file__).parent / "RESULTS.md"
 PEERS = "against_peers"
+FIRST = "defaults"
+"""What users get who set nothing."""
 FINAL = "Peers on "
 """How the tables of final runs begin, before the name of the data."""
 
@@ -133,7 +135,7 @@ def main() -> None:
     peers = RESULTS / f"{PEERS}.jsonl"
     if peers.exists():
         lines += missing_lines(read_rows(peers)) + unmeasured_lines(read_rows(peers))
-    for path in sorted(RESULTS.glob("*.jsonl")):
+    for path in sorted(RESULTS.glob("*.jsonl"), key=lambda path: (path.stem != FIRST, path.stem)):
         rows = read_rows(path)
         if rows:
             lines += section(rows)

@@ -1,13 +1,15 @@
-"""Small random trees for tests: shapes with leaves at any depth, weights whose sums are exact."""
+"""Rows for label trees to learn, and small random trees: leaves at any depth, weights whose sums are exact."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from abound import Taxonomy
 from abound.learn import label_tree_nodes as nodes
 from abound.learn.label_tree_nodes import Kept
 from abound.learn.label_tree_shape import TreeShape
@@ -16,9 +18,34 @@ from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.tree_weights import Entries, NodeEntries, TreeWeights
 from abound.scratch import Growing
+from generate import make_rows
 
 QUARTERS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 """Numbers whose sums and products are exact, so that ties are ties."""
+
+X, NUMBERS = make_rows(0, n=400, n_features=80, n_classes=40)
+Y = np.array([f"class {c:02d}" for c in NUMBERS])
+CLASSES = np.unique(Y).tolist()
+N = len(CLASSES)
+TAXONOMY = Taxonomy.from_edges(
+    [("all", f"group {i}") for i in range(3)]
+    + [("all", "chain"), ("chain", "link"), ("link", CLASSES[-1])]
+    + [(f"group {i % 3}", name) for i, name in enumerate(CLASSES[:-1])]
+)
+"""Three groups, and a class at the end of a chain."""
+
+TREES = pytest.mark.parametrize(
+    "tree", ["kmeans", "spectral", TAXONOMY, None], ids=["kmeans", "spectral", "own", "flat"]
+)
+SMALL = {"arity": 16, "max_leaf": 4, "min_weight": 0.0}
+"""So many classes make a tree of two levels."""
+
+
+def assert_same_trees(one: Any, other: Any) -> None:
+    assert len(one.trees_) == len(other.trees_)
+    for left, right in zip(one.trees_, other.trees_, strict=True):
+        for name, a, b in zip(left._fields, left, right, strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=name)
 
 
 @st.composite
@@ -49,10 +76,10 @@ def joined(shape: TreeShape, parts: list[NodeEntries]) -> TreeWeights:
     return entries.tree(*lay_out_slots(shape))
 
 
-def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWeights:
-    """Lay out dense weights (children × features) beside what all children of a node share."""
+def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any], biases: list[Any] | None = None) -> TreeWeights:
+    """Lay out dense weights (children × features) beside what all children of a node share, and biases."""
     parts = []
-    for matrix, offset in zip(matrices, offsets, strict=True):
+    for matrix, offset, bias in zip(matrices, offsets, biases or [np.empty(0)] * len(matrices), strict=True):
         n_children, n_features = matrix.shape
         blocks = [
             (f, b)
@@ -67,7 +94,9 @@ def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWe
         pairs = np.array(blocks, np.int32).reshape(-1, 2)
         kept = Kept(pairs[:, 0].copy(), pairs[:, 1].copy(), rows)
         scratch = np.empty(n_features, np.int32), np.empty(n_features, np.int32)
-        out = nodes._make_written(1, n_features, len(blocks), nodes.Desk(n_features))
+        slots = np.zeros(-(-len(bias) // LANES) * LANES, np.float32)
+        slots[: len(bias)] = bias
+        out = nodes._make_written(1, n_features, len(blocks), slots, nodes.Desk(n_features))
         names = np.arange(n_features, dtype=np.int32)
         sizes = kernels.lay_out_node(names, n_features, offset, kept, len(blocks), *scratch, 0, 0, out)
         out.table_sizes[0], out.cell_counts[0] = sizes
@@ -77,7 +106,7 @@ def tree_of(shape: TreeShape, matrices: list[Any], offsets: list[Any]) -> TreeWe
 
 @st.composite
 def trees(draw: Any, n_features: int = 6) -> tuple[TreeWeights, int]:
-    """A tree with weights whose sums are exact; some features are unknown to some nodes."""
+    """A tree with weights whose sums are exact; some features are unknown to some nodes, and some trees have biases."""
     shape, n_classes = draw(shapes())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     matrices = [
@@ -87,7 +116,8 @@ def trees(draw: Any, n_features: int = 6) -> tuple[TreeWeights, int]:
     offsets = [
         (rng.choice(QUARTERS, size=n_features) * (rng.random(n_features) < 0.4)).astype(np.float32) for _ in matrices
     ]
-    return tree_of(shape, matrices, offsets), n_classes
+    biases = [rng.choice(QUARTERS, size=n).astype(np.float32) for n in shape.n_children.tolist()]
+    return tree_of(shape, matrices, offsets, biases if draw(st.booleans()) else None), n_classes
 
 
 def rows_for(seed: int, n: int, n_features: int = 6) -> Any:

@@ -89,7 +89,7 @@ def is_sound(tree: Any, n_features: int) -> bool:
         slots = int(tree.slot_indptr[node + 1] - tree.slot_indptr[node])
         if all(table[t][0] >= 0 for t in range(base, end)):
             return False
-        used: list[int] = []
+        n_used = 0
         for t in range(base, end):
             feature, p = table[t][0], first + table[t][1]
             if feature < 0:
@@ -100,19 +100,21 @@ def is_sound(tree: Any, n_features: int) -> bool:
                 look = look + 1 if look + 1 < end else base
             if look != t or feature >= n_features or p < first:
                 return False
-            head, heads = 0, [p]
+            head, heads, blocks = 0, [p], [-1]
             p += 1
             while head >= 0 and p < behind:
                 head, p = int(tree.cells[p]), p + 1
                 own = (head & 0xFFFF).bit_count()
-                if (head >> 16 & 0x7FFF) * LANES >= slots:
+                blocks.append(head >> 16 & 0x7FFF)
+                if blocks[-1] * LANES >= slots or blocks[-1] <= blocks[-2]:
                     return False
                 heads += range(p, p + own)
                 p += own
-            used += range(first + table[t][1], p)
+            n_used += p - first - table[t][1]
             if head >= 0 or p > behind or not (np.abs(numbers[heads]) <= 1e15).all():
                 return False
-        if len(set(used)) != len(used):
+        # Features may share cells, but have no more together than there are: to look at all takes no longer.
+        if n_used > behind - first:
             return False
     return True
 
@@ -151,10 +153,17 @@ def link(s: Any, kind: str) -> Any:
     return -(np.maximum(0, 1 - s) ** 2) if kind == "squared_hinge" else -np.logaddexp(0, -s)
 
 
+def scores_of(tree: Any, node: int, x: Any) -> Any:
+    """The scores of a node's slots: each one's bias and the product of its weights with the row."""
+    own = slice(*tree.slot_indptr[node : node + 2].tolist())
+    biases = tree.biases[own].astype(np.float64) if len(tree.biases) else 0
+    return dense_node(tree, node, len(x)) @ x + biases
+
+
 def children_of(tree: Any, node: int, x: Any, kind: str) -> list[tuple[int, float]]:
     """The children of a node with the logarithms of their chances."""
     slots = tree.slots[tree.slot_indptr[node] : tree.slot_indptr[node + 1]].tolist()
-    steps = link(dense_node(tree, node, len(x)) @ x, kind)
+    steps = link(scores_of(tree, node, x), kind)
     return [(child, float(step)) for child, step in zip(slots, steps, strict=True) if child != EMPTY]
 
 

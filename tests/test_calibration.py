@@ -176,8 +176,15 @@ def test_probabilities_are_those_of_the_twin(
     if by == "margin":
         assert found.sum() <= 1 + 1e-12
     else:
-        order = np.random.default_rng(k).permutation(k)
-        np.testing.assert_array_equal(calibration.of_all(ranking.scores[:, order])[0], found[order])
+        scores = ranking.scores[:, np.random.default_rng(k).permutation(k)]
+        ranked = np.argsort(-scores[0], kind="stable")  # of equal scores the lower id is the better one, as in rankings
+        np.testing.assert_array_equal(calibration.of_all(scores)[0, ranked], found)
+
+
+def test_of_equal_best_classes_the_first_has_the_probability_of_the_best() -> None:
+    calibration = Calibration(PowerSigmoid(0.0, 0.0, 1.0), "score", PowerSigmoid(0.0, 1.0, 1.0))
+    found = calibration.of_all(np.array([[-1, 2, 2]], np.float32))[0]
+    assert found.tolist() == pytest.approx([1 / (1 + np.e), 0.5, 1 / (1 + np.e)])
 
 
 def softmax_rows(n: int, power: float) -> tuple[Ranking, Any]:
@@ -233,6 +240,22 @@ def test_dense_rows_add_up_to_1_and_keep_the_order(data: Any) -> None:
     assert (np.diff(ranked) <= 1e-15).all()
     others = np.setdiff1d(np.arange(n_classes), ids[0, :width])
     assert (dense[others] <= ranked[-1] + 1e-15).all()
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "dense"),
+    [
+        ([5e-324], [0.5, 0.5]),
+        ([5e-324, 0.0], [1.0, 0.0]),
+        ([0.7, 5e-324], [0.7, 0.3]),
+        ([0.6, 1e-20], [0.6, 0.4]),
+        ([1.0, 5e-324], [1.0, 0.0]),
+    ],
+)
+def test_dense_rows_of_hardly_any_probability(probabilities: list[float], dense: list[float]) -> None:
+    """What was to be multiplied to 1 overflowed, and with warnings as errors `predict_proba` ended there."""
+    ids = np.arange(len(probabilities), dtype=np.int32)[None]
+    assert spread_to_one(ids, np.array([probabilities]), 2)[0].tolist() == pytest.approx(dense)
 
 
 @pytest.mark.parametrize("calibrate", ["platt", "isotonic"])

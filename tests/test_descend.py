@@ -62,7 +62,7 @@ def crowded(features: Any, size: int) -> Any:
     table[2 * taken + 1] = 2 * np.arange(len(taken))
     cells = np.tile(np.array([0, -(2**31)], np.int32), len(taken))
     shape = np.array([0, 16]), np.full(16, ~0, np.int32), np.array([0, size])
-    return TreeWeights(*shape, table, np.array([0, len(cells)]), cells)
+    return TreeWeights(*shape, table, np.array([0, len(cells)]), cells, np.empty(0, np.float32))
 
 
 def colliding(n: int) -> Any:
@@ -85,7 +85,7 @@ def test_a_table_whose_features_collide_is_checked_in_one_go_and_refused() -> No
     assert fault_of(short._replace(table=table), 2**31 - 1) == checks.BAD_TABLE, "a feature twice"
 
 
-def test_features_that_share_cells_are_refused() -> None:
+def test_features_that_share_all_cells_are_refused() -> None:
     """Checking them would take as long as there are features times cells."""
     n = 2000
     tree = crowded(np.arange(n), 2 * n + 1)
@@ -96,6 +96,42 @@ def test_features_that_share_cells_are_refused() -> None:
     begin = time.perf_counter()
     assert fault_of(shared, n) == checks.BAD_CELLS
     assert time.perf_counter() - begin < 10
+
+
+def with_cells(starts: list[int], numbers: list[float | int]) -> Any:
+    """A tree of a node with 32 children and two features, of these cells: heads are integers, weights are not."""
+    table = np.full(10, -1, np.int32)
+    for feature, start in enumerate(starts):
+        kernels.enter(feature, start, 0, 5, table)
+    cells = np.array([np.float32(x).view(np.int32) if isinstance(x, float) else x for x in numbers], np.int32)
+    slots = np.concatenate((~np.arange(20, dtype=np.int32), np.full(12, kernels.EMPTY)))
+    shape = np.array([0, 32]), frozen(slots, np.int32), np.array([0, 5]), frozen(table, np.int32)
+    return TreeWeights(*shape, np.array([0, len(cells)]), frozen(cells, np.int32), frozen(np.empty(0), np.float32))
+
+
+LAST, FIRST_BLOCK, SECOND_BLOCK = -(2**31), 1, 1 << 16 | 1
+
+
+def test_features_may_share_cells_that_others_leave() -> None:
+    tree = with_cells([2, 2], [7.0, 7.0, 0.5, FIRST_BLOCK, 0.25, SECOND_BLOCK + LAST, -0.5, 7.0, 7.0, 7.0, 7.0, 7.0])
+    assert fault_of(tree, 2) == checks.SOUND
+    again = tree.with_edges(tree.edges())
+    assert fault_of(again, 2) == checks.SOUND
+    for each in (tree, again):
+        dense = naive.dense_node(each, 0, 2)
+        assert dense[[0, 1, 16]].tolist() == [[0.75, 0.75], [0.5, 0.5], [0.0, 0.0]]
+        found = descend([each], as_rows(np.ones((1, 2))), 20, 20).ranking
+        assert dict(zip(*(part[0].tolist() for part in found), strict=True)) == pytest.approx(
+            {c: float(np.exp(naive.link(dense[c].sum(), "squared_hinge"))) for c in range(20)}
+        )
+
+
+@pytest.mark.parametrize("heads", [(1, 1, SECOND_BLOCK), (FIRST_BLOCK, 2, SECOND_BLOCK), (SECOND_BLOCK, 1, 1)])
+def test_a_block_that_comes_twice_or_late_is_refused(heads: Any) -> None:
+    """What was packed of such a tree, pruned or not, had weights where a walk looked for heads."""
+    cells = [0.5, heads[0], 1.0, heads[1], 2.0, heads[2] + LAST, 3.0]
+    assert fault_of(with_cells([0], cells), 2) == checks.BAD_CELLS
+    assert not naive.is_sound(with_cells([0], cells), 2)
 
 
 @given(shapes(), st.integers(0, 2**32 - 1))
@@ -148,6 +184,56 @@ def test_edges_are_listed_and_packed_again(given_tree: Any, seed: int) -> None:
         np.testing.assert_array_equal(same, naive.dense_node(tree, node, 6))
 
 
+@given(trees(), st.integers(0, 6), st.sampled_from([0.25, -2.0]))
+def test_a_constant_feature_becomes_the_bias(given_tree: Any, feature: int, value: float) -> None:
+    tree = given_tree[0]._replace(biases=np.empty(0, np.float32))
+    changed = tree.with_constant(feature, value)
+    assert fault_of(changed, 6) == checks.SOUND
+    knows = [naive.find_entry(tree, node, feature) >= 0 for node in range(tree.n_nodes)]
+    assert len(changed.biases) == (len(tree.slots) if any(knows) else 0)
+    x = np.random.default_rng(feature).choice([-0.5, 0.0, 1.0], size=7)
+    for node in range(tree.n_nodes):
+        assert naive.find_entry(changed, node, feature) < 0
+        for f in range(6):
+            at = naive.find_entry(changed, node, f)
+            assert kernels.find_entry(changed, node, f) == at
+            assert (at >= 0) == (f != feature and naive.find_entry(tree, node, f) >= 0)
+        row, without = x.copy(), x.copy()
+        row[feature], without[feature] = value, 0
+        assert naive.scores_of(changed, node, without).tolist() == naive.scores_of(tree, node, row).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@given(st.data())
+def test_features_behind_one_that_goes_are_found(size: int, data: Any) -> None:
+    """Also where a table is nearly full, and runs go on at its begin."""
+    features = data.draw(st.lists(st.integers(0, 40), max_size=size - 1, unique=True))
+    table = np.full(2 * size, -1, np.int32)
+    for number, feature in enumerate(features):
+        kernels.enter(feature, number, 0, size, table)
+    gone = data.draw(st.sampled_from([*features, 41]))
+    kernels.forget_feature(gone, np.array([0, size]), table)
+    tree = crowded(np.arange(0), size)._replace(table=table)
+    for number, feature in enumerate(features):
+        at = kernels.find_entry(tree, 0, feature)
+        assert at < 0 if feature == gone else table[2 * at + 1] == number
+    assert (table[::2] >= 0).sum() == len(set(features) - {gone})
+
+
+@given(trees(), trees())
+def test_a_row_is_known_by_its_features_or_by_a_bias(one: Any, other: Any) -> None:
+    rows, n_classes = as_rows(sp.csr_array(np.eye(7, 6, dtype=np.float32))), max(one[1], other[1])
+    biased = [bool(tree.biases[: tree.slot_indptr[1]].any()) for tree, _ in (one, other)]
+    for forest in ([one], [one, other]):
+        for walk in walks.WALKS:
+            known = descend([tree for tree, _ in forest], rows, 1, n_classes, walk=walk).known
+            expected = [
+                any(naive.find_entry(tree, 0, f) >= 0 for tree, _ in forest) or any(biased[: len(forest)])
+                for f in range(7)
+            ]
+            assert known.tolist() == expected
+
+
 @given(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1))
 def test_places_are_in_range(feature: int, size: int) -> None:
     assert kernels.place_of(feature, size) == (feature * 2654435769 % 2**32) * size // 2**32
@@ -165,9 +251,9 @@ def test_sixteen_sums_equal_their_twin(given_tree: Any, seed: int) -> None:
         kernels.look_up(rows.indptr, rows.indices, rows.data, 3, tree, looked)
         kernels.add_up(3, tree, looked)
         for i, (node, x) in enumerate(zip(nodes, matrix, strict=True)):
-            dense = naive.dense_node(tree, node, 6)
+            scores = naive.scores_of(tree, node, x)
             sums = looked.sums[i * tree.most_blocks :].ravel()
-            assert sums[: len(dense)].tolist() == (dense @ x).tolist()
+            assert sums[: len(scores)].tolist() == scores.tolist()
             assert looked.counts[i] == sum(naive.find_entry(tree, node, f) >= 0 for f in np.flatnonzero(x))
 
 
@@ -245,6 +331,7 @@ def test_open_nodes_equal_their_twin(tree: Any, data: Any) -> None:
         new_ids = np.full(n_classes, -1, np.int32)
         new_ids[kept] = np.arange(len(kept))
         without = model.remap_classes(new_ids, len(kept))
+        np.testing.assert_array_equal(without.biases, model.biases)
         assert sorted(without.leaf_classes.tolist()) == list(range(len(kept)))
         assert without.open_nodes(np.ones(len(kept), bool)).tolist() == expected
 

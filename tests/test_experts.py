@@ -159,12 +159,12 @@ def test_an_expert_is_trained_on_its_group_alone() -> None:
     kept = np.isin(Y, group)
     local = [[0, 1, 2][[2, 0, 5].index(c)] for c in Y[kept]]
     alone = PAClassifier().fit(X[kept], local)
-    matrix = np.zeros((X.shape[1], 3))
+    matrix = np.zeros((X.shape[1] + 1, 3))
     matrix[expert.features] = expert.lists.to_matrix().toarray()
-    np.testing.assert_allclose(matrix, alone.index_.to_matrix().toarray(), atol=1e-6)
+    np.testing.assert_allclose(matrix, alone.index_.with_bias_as_feature().to_matrix().toarray(), atol=1e-6)
 
 
-def test_an_expert_with_a_bias_has_its_constant_after_all_features() -> None:
+def test_an_expert_has_its_bias_after_all_features() -> None:
     learner = LinearClassifier(bias=2.0, min_weight=0, tol=1e-5)
     labels = encode(Y)
     data = Data(as_rows(X), labels, np.ones(400, dtype=np.float32))
@@ -174,7 +174,7 @@ def test_an_expert_with_a_bias_has_its_constant_after_all_features() -> None:
     alone = learner.fit(X[kept], (Y[kept] == labels.classes[4]).astype(int))
     matrix = np.zeros((X.shape[1] + 1, 2))
     matrix[expert.features] = expert.lists.to_matrix().toarray()
-    np.testing.assert_allclose(matrix, alone.index_.to_matrix().toarray(), atol=1e-2)
+    np.testing.assert_allclose(matrix, alone.index_.with_bias_as_feature().to_matrix().toarray(), atol=1e-2)
     assert expert.features[-1] == X.shape[1] and abs(matrix[-1]).max() > 0.01
 
 

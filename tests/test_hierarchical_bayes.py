@@ -191,8 +191,8 @@ def test_the_prior_is_chosen_on_held_out_rows(tmp_path: Any) -> None:
 
 def test_a_weight_is_a_repeated_row() -> None:
     weights = np.arange(len(Y)) % 3
-    weighted = HierarchicalBayesClassifier(NESTED).fit(X, Y, weights)
-    repeated = HierarchicalBayesClassifier(NESTED).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
+    weighted = HierarchicalBayesClassifier(NESTED, bias=1.0).fit(X, Y, weights)
+    repeated = HierarchicalBayesClassifier(NESTED, bias=1.0).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
     np.testing.assert_array_equal(weighted.decision_function(X), repeated.decision_function(X))
 
 

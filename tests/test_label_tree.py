@@ -19,32 +19,8 @@ from abound.learn.label_tree_shape import taxonomy_tree
 from abound.rank.descend import descend
 from abound.store import ModelFileError, open_arrays, save_arrays
 from abound.validation import as_rows
-from generate import make_rows
+from label_tree_data import CLASSES, NUMBERS, SMALL, TAXONOMY, TREES, N, X, Y, assert_same_trees
 from tree_data import small_problems
-
-X, NUMBERS = make_rows(0, n=400, n_features=80, n_classes=40)
-Y = np.array([f"class {c:02d}" for c in NUMBERS])
-CLASSES = np.unique(Y).tolist()
-N = len(CLASSES)
-TAXONOMY = Taxonomy.from_edges(
-    [("all", f"group {i}") for i in range(3)]
-    + [("all", "chain"), ("chain", "link"), ("link", CLASSES[-1])]
-    + [(f"group {i % 3}", name) for i, name in enumerate(CLASSES[:-1])]
-)
-"""Three groups, and a class at the end of a chain."""
-
-TREES = pytest.mark.parametrize(
-    "tree", ["kmeans", "spectral", TAXONOMY, None], ids=["kmeans", "spectral", "own", "flat"]
-)
-SMALL = {"arity": 16, "max_leaf": 4, "min_weight": 0.0}
-"""So many classes make a tree of two levels."""
-
-
-def assert_same_trees(one: Any, other: Any) -> None:
-    assert len(one.trees_) == len(other.trees_)
-    for left, right in zip(one.trees_, other.trees_, strict=True):
-        for name, a, b in zip(left._fields, left, right, strict=True):
-            np.testing.assert_array_equal(a, b, err_msg=name)
 
 
 @TREES
@@ -158,9 +134,16 @@ def test_classes_without_rows_and_rows_without_features() -> None:
         assert (model.predict_topk(X, 1).labels[:, 0] == 1 + NUMBERS).mean() > 0.7
         silent = LabelTreeClassifier(tree=tree, n_trees=2, **SMALL).fit(nothing, Y)
         assert silent.predict(nothing).tolist() == [CLASSES[0]] * 400
-    unknown = model.predict_topk(sp.csr_array((2, 80)), 3)
+    empty = sp.csr_array((2, 80))
+    model = LabelTreeClassifier(bias=0, **SMALL).fit(X, indicator)
+    unknown = model.predict_topk(empty, 3)
     assert (unknown.labels[:, 0] == 1).all(), "the most frequent class"
     assert np.isfinite(unknown.scores).all()
+    model = LabelTreeClassifier(walk="best", **SMALL).fit(X, indicator)
+    best = naive.best(naive.leaves(model.trees_[0], np.zeros(80), "squared_hinge"), 3)
+    ranked = model.predict_topk(empty, 3)
+    assert ranked.labels[1].tolist() == [c for c, _ in best], "a bias tells of rows without features, too"
+    np.testing.assert_allclose(ranked.scores[1], np.exp([score for _, score in best]), rtol=1e-4)
 
 
 def test_one_class() -> None:
@@ -170,7 +153,7 @@ def test_one_class() -> None:
 
 
 def test_weights_of_rows() -> None:
-    options = {"tol": 1e-6, "max_sweeps": 2000, "tree": TAXONOMY, "min_weight": 0}
+    options = {"tol": 1e-6, "max_sweeps": 2000, "tree": TAXONOMY, "min_weight": 0, "bias": 1.0}
     weights = np.where(np.arange(400) % 4 == 0, 2.0, np.where(np.arange(400) % 4 == 1, 0.0, 1.0))
     weighted = LabelTreeClassifier(**options).fit(X, Y, weights)
     times = np.repeat(np.arange(400), weights.astype(int))
@@ -194,7 +177,13 @@ def test_reasons_add_up(tree: Any, loss: str) -> None:
         for c in (0, 7, N - 1):
             parts = model.explain(X[[i]], CLASSES[c])
             assert sum(value for _, value in parts) == pytest.approx(dense[i, c], rel=1e-3, abs=1e-5)
-            assert {feature for feature, _ in parts} <= {*X[[i]].indices.tolist(), 80}
+            assert {feature for feature, _ in parts} <= {*X[[i]].indices.tolist(), "bias"}
+            nothing = model.explain(sp.csr_array((1, 80)), CLASSES[c])
+            assert nothing == [("bias", pytest.approx(dict(parts)["bias"], abs=1e-6))], "what any row has"
+    plain = LabelTreeClassifier(tree=tree, n_trees=2, beam=40, loss=loss, bias=0, **SMALL).fit(X, Y)
+    parts = plain.explain(X[[0]], CLASSES[0])
+    assert sum(value for _, value in parts) == pytest.approx(plain.decision_function(X[[0]])[0, 0], rel=1e-3, abs=1e-5)
+    assert {feature for feature, _ in parts} <= {*X[[0]].indices.tolist()}
 
 
 def test_light_weights_go() -> None:
@@ -208,7 +197,10 @@ def test_light_weights_go() -> None:
         assert (np.abs(edges.weights) >= np.float32(0.1)).all()
         assert (np.abs(edges.offsets[edges.offsets != 0]) >= np.float32(0.1)).all()
     assert (heavy.predict(X) == model.predict(X)).mean() > 0.9
-    assert model._pruned(max_edges=0).n_edges_ == 0
+    nothing = model._pruned(max_edges=0)
+    assert nothing.n_edges_ == 0
+    assert len({label for label in nothing.predict(X)}) == 1, "biases stay"
+    np.testing.assert_array_equal(nothing.trees_[1].biases, model.trees_[1].biases)
     few = model._pruned(max_degree=3)
     for tree, full in zip(few.trees_, model.trees_, strict=True):
         nodes = np.repeat(np.arange(tree.n_nodes), np.diff(tree.table_indptr))
@@ -240,6 +232,14 @@ def test_the_leaves_as_an_index() -> None:
     shared[known[known >= 0]] = tree.edges().offsets[: len(known)][known >= 0]
     order = np.argsort(~tree.slots[:N])
     np.testing.assert_allclose(matrix.T, (dense - shared)[order], atol=1e-6)
+    np.testing.assert_array_equal(model.index_.bias, tree.biases[:N][order])
+    forest = LabelTreeClassifier(n_trees=2, **SMALL).fit(X, Y).merge_classes(CLASSES[3:5], into="merged")
+    expected = np.zeros(N - 1)
+    for tree in forest.trees_:
+        for slot in tree.leaves.tolist():
+            expected[~tree.slots[slot]] += tree.biases[slot] / 2
+    np.testing.assert_allclose(forest.index_.bias, expected, rtol=1e-5)
+    assert LabelTreeClassifier(bias=0, **SMALL).fit(X, Y).index_.bias is None
 
 
 @TREES
@@ -294,6 +294,7 @@ CRAFTED = [
     arrays_of("table_indptr")(1, 10**9),
     arrays_of("table_indptr")(1, 0),
     arrays_of("table_indptr")(0, 1),
+    at_an_entry(0, 80),
     at_an_entry(0, 81),
     at_an_entry(0, 5),
     at_an_entry(1, -1),
@@ -305,6 +306,11 @@ CRAFTED = [
     arrays_of("cells")(slice(None), 0),
     arrays_of("cells")(1, 3 << 16 | 1),
     arrays_of("cells")(1, -1),
+    arrays_of("biases")(3, np.nan),
+    arrays_of("biases")(-1, 2e15),
+    lambda arrays, meta: arrays.update({"trees/1/biases": arrays["trees/1/biases"][16:]}),
+    lambda arrays, meta: arrays.update({"trees/1/biases": arrays["trees/1/biases"][:0]}),
+    lambda arrays, meta: arrays.update({"trees/0/biases": arrays["trees/0/biases"].astype(np.float64)}),
     lambda arrays, meta: arrays.pop("trees/0/cells"),
     lambda arrays, meta: arrays.pop("trees/1/slots"),
     lambda arrays, meta: arrays.update({"trees/0/cells": arrays["trees/0/cells"][:-1]}),

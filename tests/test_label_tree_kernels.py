@@ -53,7 +53,8 @@ def test_centroids_equal_their_twin(X: Any, data: Any) -> None:
     weights = np.array(
         data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=len(labels), max_size=len(labels)))
     )
-    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0))
+    bias = data.draw(st.sampled_from([0.0, 3.0]))
+    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0), bias)
     own = as_labels(labels, 5).take(rows.order)
     for step in (10_000_000, 1):
         with pytest.MonkeyPatch.context() as patch:
@@ -82,6 +83,8 @@ def test_classes_of_many_features_are_clustered_by_their_heaviest() -> None:
     rows = solver_rows(as_rows(X), np.ones(6, np.float32), make_generator(0))
     own = as_labels([[0], [0], [1], [1], [1], [2]], 3).take(rows.order)
     vectors = class_centroids(rows, own)
+    biased = class_centroids(solver_rows(as_rows(X), np.ones(6, np.float32), make_generator(0), 5.0), own)
+    assert_same(vectors, biased)
     assert np.diff(vectors.indptr).tolist() == [HEAVIEST] * 3
     np.testing.assert_allclose(np.linalg.norm(dense_of(vectors), axis=1), 1, atol=1e-5)
 
@@ -243,7 +246,8 @@ def test_nodes_are_solved(loss: str, shape: Any, X: Any, data: Any) -> None:
     tree, n_classes = shape
     labels = data.draw(labels_for(X.shape[0], n_classes=n_classes, multi=True))
     weights = np.array(data.draw(st.lists(st.sampled_from([1.0, 0.5]), min_size=len(labels), max_size=len(labels))))
-    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0))
+    bias = data.draw(st.sampled_from([0.0, 0.5, 2.0]))
+    rows = solver_rows(as_rows(X), weights.astype(np.float32), make_generator(0), bias)
     own = as_labels(labels, n_classes).take(rows.order)
     number = ("squared_hinge", "hinge", "logistic").index(loss)
     how = Settings(number, np.full(LANES, 0.7, np.float32), 1e-7, 3000, 0.0)
@@ -258,26 +262,31 @@ def test_nodes_are_solved(loss: str, shape: Any, X: Any, data: Any) -> None:
             parts = [solve_large_node(rows, pairs, n_children, node, how, desk) for node in range(tree.n_nodes)]
         assert_same(model, joined(tree, parts))
     found = naive.pairs(labels, naive.class_paths(tree.indptr, tree.children, n_classes), tree.n_nodes)
-    has_features = np.diff(X.indptr) > 0
-    dense = X.toarray().astype(np.float64)
+    assert len(model.biases) == (len(model.slots) if bias else 0)
+    dense = np.hstack([X.toarray().astype(np.float64), np.full((X.shape[0], 1), bias)])
     norms = (dense**2).sum(axis=1)
     for node in range(tree.n_nodes):
-        there = [(row, at) for row, at in found[node] if has_features[row] and norms[row] > 0]
+        there = [(row, at) for row, at in found[node] if norms[row] > 0]
         if there:
             expected = naive.solve_node(dense, weights, there, int(n_children[node]), 0.7, loss)
             matrix = naive.dense_node(model, node, X.shape[1])
-            np.testing.assert_allclose(matrix[: len(expected)], expected, atol=5e-3)
+            np.testing.assert_allclose(matrix[: len(expected)], expected[:, :-1], atol=5e-3)
+            first = model.slot_indptr[node]
+            if bias:
+                biases = model.biases[first : first + len(expected)]
+                np.testing.assert_allclose(biases, bias * expected[:, -1], atol=1e-2)
 
 
 @given(shape=shapes(max_nodes=4), X=sparse_rows(max_rows=12, unit=True), data=st.data())
 def test_light_weights_are_left_out(shape: Any, X: Any, data: Any) -> None:
     tree, n_classes = shape
-    own = data.draw(labels_for(X.shape[0], n_classes=n_classes))
-    rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), make_generator(0))
+    own, bias = data.draw(labels_for(X.shape[0], n_classes=n_classes)), data.draw(st.sampled_from([0.0, 0.1]))
+    rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), make_generator(0), bias)
     labels = as_labels(own, n_classes).take(rows.order)
     costs = np.ones(LANES, np.float32)
     everything = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.0), Serial())
     heavy = train_tree(rows, labels, tree, Settings(0, costs, 0.01, 50, 0.2), Serial())
+    np.testing.assert_array_equal(heavy.biases, everything.biases, err_msg="a bias is never light")
     edges = heavy.edges()
     assert (np.abs(edges.weights) >= np.float32(0.2)).all()
     assert (np.abs(edges.offsets[edges.offsets != 0]) >= np.float32(0.2)).all()

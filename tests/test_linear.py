@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import naive_linear as naive
-from abound import LinearClassifier, RecursiveClassifier
+from abound import ClassIndex, LinearClassifier, RecursiveClassifier
 from abound.learn import _linear_kernels as kernels
+from abound.learn import linear, recursive
 from abound.learn._lanes import LANES
+from abound.learn.light_weights import HARM, lightest_without_harm, tried_rows
 from abound.learn.linear_rows import lane_array, solver_rows
 from abound.learn.linear_solver import LOSSES, Block, Costs
+from abound.rank.topk import rank_topk
 from abound.validation import as_rows
 from generate import make_rows, sparse_rows
 
@@ -24,18 +28,24 @@ X, Y = make_rows(3, n=300, noise=0.5)
 
 
 def weights_of(model: Any) -> Any:
-    """Features × classes, with what was subtracted."""
+    """Features × classes, with what was subtracted and, last, the bias: the weights of `with_ones`."""
     full = model.index_.to_matrix().toarray().astype(np.float64)
-    return full if model.index_.offset is None else full + model.index_.offset[:, None]
+    full = full if model.index_.offset is None else full + model.index_.offset[:, None]
+    return full if model.index_.bias is None else np.vstack([full, model.index_.bias])
+
+
+def with_ones(rows: Any, model: Any) -> Any:
+    """The rows as the weights see them."""
+    return rows if model.index_.bias is None else np.hstack([rows, np.ones((len(rows), 1))])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("cost", [0.1, 1.0, 10.0])
-def test_reaches_the_optimum(loss: str, cost: float) -> None:
+@pytest.mark.parametrize(("cost", "bias"), [(0.1, 0.0), (1.0, 1.0), (10.0, 1.0)])
+def test_reaches_the_optimum(loss: str, cost: float, bias: float) -> None:
     """The objective of every class is within the tolerance of the twin's, which runs until nothing changes."""
-    rows, y = X[:80].toarray().astype(np.float64), Y[:80]
-    model = LinearClassifier(loss=loss, C=cost, tol=1e-4, min_weight=0).fit(X[:80], y)
-    w = weights_of(model)
+    y = Y[:80]
+    model = LinearClassifier(loss=loss, C=cost, bias=bias, tol=1e-4, min_weight=0).fit(X[:80], y)
+    rows, w = with_ones(X[:80].toarray().astype(np.float64), model), weights_of(model)
     for c, label in enumerate(model.classes_.tolist()):
         signs = np.where(y == label, 1, -1)
         costs = np.full(len(signs), cost)
@@ -50,12 +60,12 @@ def test_reaches_the_optimum(loss: str, cost: float) -> None:
 @pytest.mark.parametrize(("loss", "solver"), [("squared_hinge", 1), ("hinge", 3), ("logistic", 7)])
 def test_reaches_liblinear(loss: str, solver: int) -> None:
     liblinear = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is not installed")
-    model = LinearClassifier(loss=loss, tol=1e-4, min_weight=0).fit(X, Y)
-    w, rows = weights_of(model), X.toarray().astype(np.float64)
+    model = LinearClassifier(loss=loss, bias=1.0, tol=1e-4, min_weight=0).fit(X, Y)
+    w, rows = weights_of(model), with_ones(X.toarray().astype(np.float64), model)
     for c, label in enumerate(model.classes_.tolist()):
         signs = np.where(label == Y, 1, -1)
         options = f"-s {solver} -c 1 -e 1e-6 -q"
-        peer = liblinear.train(signs.tolist(), sp.csr_matrix(X.astype(np.float64)), options)
+        peer = liblinear.train(signs.tolist(), sp.csr_matrix(rows), options)
         column = np.array([peer.w[f] for f in range(rows.shape[1])]) * (1 if peer.get_labels()[0] == 1 else -1)
         costs = np.ones(len(signs))
         ours = naive.primal(rows, signs, w[:, c], costs, loss)
@@ -139,7 +149,7 @@ def test_centring_alone_changes_no_score(data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 100))
     rows, y = make_rows(seed, n=60, noise=0.5)
     model = LinearClassifier(min_weight=0, random_state=seed).fit(rows, y)
-    scores = rows @ weights_of(model)
+    scores = with_ones(rows.toarray(), model) @ weights_of(model)
     wanted = model.decision_function(rows)
     np.testing.assert_allclose(wanted, scores, atol=1e-4)
     assert model.index_.offset is not None
@@ -167,14 +177,46 @@ def test_pruning_does_not_depend_on_how_heavy_weights_are(loss: str) -> None:
         assert (short.predict(X) == full.predict(X)).mean() > 0.9
 
 
-@pytest.mark.parametrize(("loss", "least"), [("hinge", 0.06), ("squared_hinge", 0.06), ("logistic", 0.015)])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("learner", [LinearClassifier, RecursiveClassifier])
-def test_unless_told_pruning_depends_on_the_loss(learner: Any, loss: str, least: float) -> None:
-    if learner is RecursiveClassifier:
-        least = min(least, 0.025)
-    usual, told = (learner(loss=loss, min_weight=given).fit(X, Y) for given in (None, least))
-    assert usual.index_.n_edges == told.index_.n_edges > 0
-    assert (usual.index_.weights == told.index_.weights).all()
+def test_unless_told_pruning_leaves_the_answers(learner: Any, loss: str) -> None:
+    full, usual, much = (learner(loss=loss, min_weight=given).fit(X, Y) for given in (0, None, 0.5))
+    assert much.index_.n_edges < usual.index_.n_edges < full.index_.n_edges
+    assert (usual.predict(X) != full.predict(X)).mean() <= HARM < (much.predict(X) != full.predict(X)).mean()
+    heaviest = {LinearClassifier: linear, RecursiveClassifier: recursive}[learner].LIGHTEST.of(None, loss)
+    told = learner(loss=loss, min_weight=heaviest).fit(X, Y)
+    assert usual.index_.n_edges >= told.index_.n_edges
+    assert np.isin(told.index_.weights, usual.index_.weights).all()
+
+
+@given(st.integers(0, 10**6), st.floats(0.05, 3))
+@settings(deadline=None)
+def test_pruning_goes_as_far_as_its_twin(seed: int, heaviest: float) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(12, 4)).astype(np.float32) * (rng.random((12, 4)) < 0.8)
+    index = replace(ClassIndex.from_matrix(weights), bias=rng.normal(size=4).astype(np.float32))
+    rows = rng.normal(size=(30, 12)).astype(np.float32)
+    least = lightest_without_harm(index, as_rows(rows), heaviest)
+    assert least == pytest.approx(naive.lightest_without_harm(weights, index.bias, rows, heaviest))
+
+
+def test_pruning_needs_rows_and_rivals() -> None:
+    index = ClassIndex.from_matrix(np.ones((3, 1), np.float32))
+    assert lightest_without_harm(index, as_rows(np.eye(3, dtype=np.float32)), 0.7) == 0.7
+    two = ClassIndex.from_matrix(np.ones((3, 2), np.float32))
+    assert lightest_without_harm(two, as_rows(np.zeros((0, 3), np.float32)), 0.7) == 0.7
+
+
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_rows_to_try_are_those_of_the_user(bias: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("abound.learn.light_weights.TRIED_ROWS", 40)
+    rows = solver_rows(as_rows(X), np.ones(X.shape[0], np.float32), np.random.default_rng(0), bias)
+    some = np.arange(0, rows.n_rows, 3)
+    found = tried_rows(rows, np.concatenate([some, some[:5]]), X.shape[1])
+    users = np.sort(rows.order[some])
+    chosen = users[:: -(-len(users) // 40)]
+    matrix = sp.csr_array((found.data, found.indices, found.indptr), shape=(found.n_rows, X.shape[1]))
+    np.testing.assert_array_equal(matrix.toarray(), X[chosen].toarray())
 
 
 def test_the_typical_class_is_looked_for_among_some() -> None:
@@ -192,7 +234,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
     many = np.array([f"{label} {i % 5}" for i, label in enumerate(Y)])
     models = [LinearClassifier(n_jobs=n).fit(X, many) for n in (1, 2, 3)]
     for other in models[1:]:
-        for name in ("indptr", "classes", "weights", "offset"):
+        for name in ("indptr", "classes", "weights", "offset", "bias"):
             np.testing.assert_array_equal(getattr(models[0].index_, name), getattr(other.index_, name))
 
 
@@ -217,16 +259,45 @@ def test_weights_of_rows_and_classes() -> None:
         LinearClassifier(class_weight={"nobody": 1.0}).fit(X, Y)
 
 
-def test_bias_is_a_feature_of_its_own() -> None:
+def test_bias_is_a_constant_that_is_no_feature() -> None:
     ones = sp.hstack([X, np.full((X.shape[0], 1), 2.0, np.float32)], format="csr")
-    given_one = LinearClassifier(tol=1e-6, min_weight=0).fit(ones, Y)
+    given_one = LinearClassifier(tol=1e-6, min_weight=0, bias=0).fit(ones, Y)
     own = LinearClassifier(tol=1e-6, min_weight=0, bias=2.0).fit(X, Y)
     np.testing.assert_allclose(own.decision_function(X), given_one.decision_function(ones), atol=2e-2)
-    assert X.shape[1] in [feature for feature, _ in own.explain(X[[0]], Y[0])]
+    np.testing.assert_allclose(own.index_.bias, 2 * weights_of(given_one)[-1], atol=2e-2)
+    assert own.index_.n_features == X.shape[1]
+    explained = own.explain(X[[0]], Y[0])
+    assert sum(value for _, value in explained) == pytest.approx(own.decision_function(X[[0]])[0].max(), abs=1e-4)
+    assert "bias" in [feature for feature, _ in explained]
     own.feature_names_in_ = np.array([f"word {f}" for f in range(X.shape[1])], dtype=object)
     with pytest.warns(UserWarning, match="feature names"):
         named = own.explain(X[[0]], Y[0])
-    assert "bias" in [feature for feature, _ in named]
+    assert [value for feature, value in named if feature == "bias"] == [dict(explained)["bias"]]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 3.0])
+def test_bias_has_the_scale_of_the_rows(scale: float) -> None:
+    rows = sp.csr_array(X * np.float32(scale))
+    own = float(np.sqrt((rows.data.astype(np.float64) ** 2).sum() / rows.shape[0]))
+    usual, told = (LinearClassifier(bias=bias).fit(rows, Y) for bias in ("auto", own))
+    np.testing.assert_allclose(usual.index_.bias, told.index_.bias, rtol=1e-3, atol=1e-6)
+    twice = LinearClassifier(tol=1e-5).fit(sp.vstack([rows, rows[:9]]), np.concatenate([Y, Y[:9]]))
+    heavy = LinearClassifier(tol=1e-5).fit(rows, Y, sample_weight=1.0 + (np.arange(len(Y)) < 9))
+    np.testing.assert_allclose(heavy.objective_, twice.objective_, rtol=1e-4)
+
+
+def test_bias_is_kept_from_pruning() -> None:
+    index = LinearClassifier().fit(X, Y).index_
+    for shorter in (index.prune(max_degree=1), index.prune(max_edges=3), index.prune(min_weight=1e9)):
+        np.testing.assert_array_equal(shorter.bias, index.bias)
+    best = rank_topk(index.prune(min_weight=1e9), as_rows(X[:1]), 3, every_class=True).ids[0]
+    assert best.tolist() == np.argsort(-index.bias, kind="stable")[:3].tolist()
+
+
+@pytest.mark.parametrize("bias", ["much", None, np.nan, True, [1.0]])
+def test_what_is_no_bias_is_refused(bias: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="bias"):
+        LinearClassifier(bias=bias).fit(X, Y)
 
 
 def test_c_is_chosen_where_it_matters() -> None:
@@ -250,8 +321,8 @@ def test_unfinished_business_is_told() -> None:
 def test_rows_without_features_or_weight_are_left_out() -> None:
     rows = sp.vstack([X, sp.csr_array((3, X.shape[1]), dtype=np.float32)], format="csr")
     y = np.concatenate([Y, Y[:3]])
-    with_empty = LinearClassifier(tol=1e-5).fit(rows, y)
-    without = LinearClassifier(tol=1e-5).fit(X, Y)
+    with_empty = LinearClassifier(tol=1e-5, bias=0).fit(rows, y)
+    without = LinearClassifier(tol=1e-5, bias=0).fit(X, Y)
     np.testing.assert_allclose(with_empty.objective_, without.objective_, rtol=1e-4)
 
 

@@ -72,7 +72,7 @@ def test_every_sweep_raises_the_dual_below_the_objective(drawn: Any) -> None:
 @pytest.mark.parametrize("C", [1.0, 4.0])
 def test_the_optimum_is_below_what_dual_averaging_finds(C: float) -> None:
     few, labels = X[:12, :3].astype(np.float64), Y[:12]
-    model = OrthogonalTransferClassifier(NESTED, C=C, tol=1e-4).fit(few, labels)
+    model = OrthogonalTransferClassifier(NESTED, C=C, bias=0, tol=1e-4).fit(few, labels)
     first, last = model.history_[0], model.history_[-1]
     own = np.unique(labels, return_inverse=True)[1]
     found = dual_averaging(few, own, model.tree_, C, 4000)
@@ -85,7 +85,7 @@ def test_the_optimum_is_below_what_dual_averaging_finds(C: float) -> None:
 
 
 def test_weights_turn_away_from_those_of_ancestors() -> None:
-    model = OrthogonalTransferClassifier(NESTED, C=50.0, tol=1e-4).fit(X, Y)
+    model = OrthogonalTransferClassifier(NESTED, C=50.0, bias=0, tol=1e-4).fit(X, Y)
     W = model.nodes_.to_matrix().toarray().T
     lengths = np.linalg.norm(W, axis=1)
     node, above = Orthogonal(model.tree_).pairs
@@ -126,7 +126,7 @@ def test_predict_is_the_end_of_the_walk_and_explain_its_score() -> None:
     W = model.nodes_.to_matrix().toarray().T.astype(np.float64)
     labels, scores = model.predict_topk(X, k=len(CLASSES))
     for i in range(0, len(X), 7):
-        end = greedy_leaf(W @ X[i], model.tree_)
+        end = greedy_leaf(W @ X[i] + model.nodes_.bias, model.tree_)
         assert labels[i, 0] == model.predict(X[[i]])[0] == model.classes_[model.tree_.class_of_node[end]]
         parts = model.explain(X[[i]], labels[i, 0])
         assert sum(value for _, value in parts) == pytest.approx(float(scores[i, 0]), abs=1e-4)

@@ -69,7 +69,7 @@ def test_every_sweep_raises_the_dual_and_keeps_the_bounds(rescaling: str, drawn:
 @pytest.mark.parametrize("C", [0.5, 20.0])
 def test_the_optimum_is_that_of_a_slow_solver(rescaling: str, C: float) -> None:
     few, labels = X[:10, :3], Y[:10]
-    model = PathSVMClassifier(NESTED, C=C, rescaling=rescaling, tol=1e-6).fit(few, labels)
+    model = PathSVMClassifier(NESTED, C=C, rescaling=rescaling, bias=0, tol=1e-6).fit(few, labels)
     own = np.unique(labels, return_inverse=True)[1]
     _, best = solve_path_svm(few.astype(np.float64), own, model.tree_, C, rescaling)
     last = model.history_[-1]
@@ -81,7 +81,7 @@ def test_the_optimum_is_that_of_a_slow_solver(rescaling: str, C: float) -> None:
 @rescalings
 def test_a_flat_tree_is_crammer_and_singer(rescaling: str) -> None:
     """Under one root every distance is 2: it doubles the loss or, as a margin, the weights."""
-    model = PathSVMClassifier(C=10.0, rescaling=rescaling, tol=1e-5).fit(X, Y)
+    model = PathSVMClassifier(C=10.0, rescaling=rescaling, bias=0, tol=1e-5).fit(X, Y)
     cost, scale = (20.0, 1) if rescaling == "slack" else (5.0, 2)
     peer = LinearSVC(
         multi_class="crammer_singer", C=cost / len(Y), fit_intercept=False, tol=1e-6, max_iter=100_000
@@ -120,8 +120,9 @@ def test_another_label_of_the_row_is_no_mistake() -> None:
 
 def test_a_weight_is_a_repeated_row() -> None:
     weights = np.arange(len(Y)) % 3
-    weighted = PathSVMClassifier(NESTED, C=5.0, tol=1e-5).fit(X, Y, weights)
-    repeated = PathSVMClassifier(NESTED, C=5.0, tol=1e-5).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
+    weighted = PathSVMClassifier(NESTED, C=5.0, bias=1.0, tol=1e-5).fit(X, Y, weights)
+    repeated = PathSVMClassifier(NESTED, C=5.0, bias=1.0, tol=1e-5)
+    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
     np.testing.assert_array_equal(weighted.decision_function(X), repeated.decision_function(X))
 
 
@@ -134,13 +135,13 @@ def test_classes_on_inner_nodes_are_predicted_by_their_names() -> None:
 
 def test_what_was_learned_from_a_taxonomy_survives_a_save(tmp_path: Any) -> None:
     for taxonomy in (NESTED, None):
-        model = PathSVMClassifier(taxonomy, calibrate="platt").fit(X, Y)
+        model = PathSVMClassifier(taxonomy, C=5.0, calibrate="platt").fit(X, Y)
         model.save(tmp_path / "model")
         loaded = abound.load(tmp_path / "model")
         np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
         np.testing.assert_array_equal(loaded.tree_.names, model.tree_.names)
         assert loaded.history_ == model.history_
-    model = PathSVMClassifier(NESTED, calibrate="platt").fit(X, Y)
+    model = PathSVMClassifier(NESTED, C=5.0, calibrate="platt").fit(X, Y)
     model.save(tmp_path / "model")
     loaded = abound.load(tmp_path / "model")
     assert loaded.taxonomy.names.tolist() == NESTED.names.tolist()

@@ -28,6 +28,18 @@ def dense_weights(model: Any) -> Any:
     return weights if model.index_.offset is None else weights + model.index_.offset[:, None]
 
 
+def all_weights(model: Any, bias: float) -> Any:
+    """The weights as features × classes, and in one more row those of a constant feature of this value, if not 0."""
+    weights = dense_weights(model)
+    return weights if bias == 0 else np.vstack((weights, model.index_.bias / bias))
+
+
+def with_constant(dense: Any, bias: float) -> Any:
+    """Rows in float64 with one more feature of this value, if it is not 0."""
+    column = np.full((len(dense), int(bias != 0)), bias)
+    return np.hstack((dense.astype(np.float64), column))
+
+
 def in_batches(model: Any, batch_size: int, dense_share: float) -> Any:
     """The same learner with another batch size and another limit between sparse and dense weights."""
     kind = type(model)
@@ -42,6 +54,7 @@ def in_batches(model: Any, batch_size: int, dense_share: float) -> Any:
     step=st.sampled_from(["paper", "original"]),
     rate=st.sampled_from([1.0, 0.3]),
     multi=st.booleans(),
+    bias=st.sampled_from([0.0, 0.5, -2.0]),
     n_jobs=st.sampled_from([None, 2]),
 )
 def test_pa_is_the_one_by_one_algorithm(
@@ -52,13 +65,14 @@ def test_pa_is_the_one_by_one_algorithm(
     step: str,
     rate: float,
     multi: bool,
+    bias: float,
     n_jobs: int | None,
 ) -> None:
     """A float64 twin replays what the kernel noted: each rival is the best wrong class, each τ is right."""
     X, y = make_rows(seed, n=120, n_classes=60)
     labels = [[int(c), int(c + 1) % 60] if multi and i % 2 else [int(c)] for i, c in enumerate(y)]
     C = 0.5
-    settings = {"variant": variant, "step": step, "rate": rate, "C": C, "passes": 2, "n_jobs": n_jobs}
+    settings = {"variant": variant, "step": step, "rate": rate, "C": C, "bias": bias, "passes": 2, "n_jobs": n_jobs}
     model = in_batches(PAClassifier(**settings), batch_size, dense_share)
     model._log = np.full((10_000, 4), -1.0)
     parts: list[Any] = []
@@ -73,8 +87,8 @@ def test_pa_is_the_one_by_one_algorithm(
     model.fit(X, labels)
     known = {label: i for i, label in enumerate(model.classes_.tolist())}
     ids = [[known[label] for label in row] for row in labels]
-    dense = X.toarray().astype(np.float64)
-    weights = np.zeros((X.shape[1], len(known)))
+    dense = with_constant(X.toarray(), bias)
+    weights = np.zeros((dense.shape[1], len(known)))
     for order, log in parts:
         entries = iter(log)
         entry = next(entries, None)
@@ -99,7 +113,9 @@ def test_pa_is_the_one_by_one_algorithm(
             entry = next(entries, None)
         assert entry is None
     final = model._weights().toarray()
-    np.testing.assert_allclose(final, weights, atol=1e-4)
+    np.testing.assert_allclose(final, weights[: X.shape[1]], atol=1e-4)
+    if bias:
+        np.testing.assert_allclose(model._state.bias.added, bias * weights[-1], atol=1e-4)
 
 
 @pytest.mark.parametrize("make", [PAClassifier, MMPClassifier, PerceptronClassifier])
@@ -145,12 +161,13 @@ def test_products_of_rows_equal_their_twin(data: st.DataObject) -> None:
     n = rows.shape[0]
     order = np.array(data.draw(st.permutations(range(n))), dtype=np.int64)
     products = np.full((n, n), 7, dtype=np.float32)
+    constant = data.draw(st.sampled_from([0.0, 0.25, 4.0]))
     batch = make_batch(max(n, 1), 2, 2, rows.shape[1], rows.nnz)
     for _ in range(2):
         _batch_kernels.multiply_rows(
-            rows.indptr.astype(np.int64), rows.indices, rows.data, order, 0, n, batch.met, products
+            rows.indptr.astype(np.int64), rows.indices, rows.data, order, 0, n, constant, batch.met, products
         )
-    expected = rows.toarray()[order] @ rows.toarray()[order].T
+    expected = rows.toarray()[order] @ rows.toarray()[order].T + constant
     earlier = np.tril_indices(n, -1)
     np.testing.assert_allclose(products[earlier], expected[earlier], atol=1e-5)
 
@@ -162,15 +179,17 @@ def test_mmp_equals_its_twin(data: st.DataObject) -> None:
     labels = data.draw(labels_for(X.shape[0], n_classes=4, multi=data.draw(st.booleans())))
     pairs = data.draw(st.sampled_from(["all", "max"]))
     average = data.draw(st.booleans())
+    bias = data.draw(st.sampled_from([0.0, 0.5, -2.0]))
     model = in_batches(
-        MMPClassifier(pairs=pairs, average=average, passes=1, shuffle=False),
+        MMPClassifier(pairs=pairs, average=average, bias=bias, passes=1, shuffle=False),
         data.draw(st.sampled_from([1, 3, 64])),
         data.draw(st.sampled_from([0.0, 100.0])),
     ).fit(X, labels)
     known = {label: i for i, label in enumerate(model.classes_.tolist())}
-    twin = naive.MMP(X.shape[1], len(known), pairs)
+    dense = with_constant(X.toarray(), bias)
+    twin = naive.MMP(dense.shape[1], len(known), pairs)
     near_tie = False
-    for x, row in zip(X.toarray().astype(np.float64), labels, strict=True):
+    for x, row in zip(dense, labels, strict=True):
         ids = [known[label] for label in row]
         scores = x @ twin.weights
         gaps = [abs(scores[r] - scores[c]) for r in ids for c in range(len(known)) if c not in ids]
@@ -180,28 +199,30 @@ def test_mmp_equals_its_twin(data: st.DataObject) -> None:
     # the next test goes step by step instead.
     if not near_tie and (pairs == "max" or len(known) == 2):
         expected = twin.mean() if average else twin.weights
-        np.testing.assert_allclose(dense_weights(model), expected, atol=1e-4)
+        np.testing.assert_allclose(all_weights(model, bias), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_each_step_of_mmp_is_that_of_its_twin(seed: int) -> None:
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+def test_each_step_of_mmp_is_that_of_its_twin(seed: int, bias: float) -> None:
     """From the weights as they stand, with several labels a row; rows with a near-tie prove nothing and are counted."""
     X, y = make_rows(seed, n=80, n_classes=7)
-    model = MMPClassifier(average=False)
+    model = MMPClassifier(average=False, bias=bias)
+    rows = with_constant(X.toarray(), bias)
     compared = 0
     for i in range(80):
         labels = sorted({int(y[i]), int(y[(i * 7) % 80])})
-        before = dense_weights(model).astype(np.float64) if i else np.zeros((X.shape[1], 7))
-        x = X[[i]].toarray()[0].astype(np.float64)
+        before = all_weights(model, bias).astype(np.float64) if i else np.zeros((rows.shape[1], 7))
+        x = rows[i]
         model.partial_fit(X[[i]], [labels], classes=range(7))
         scores = x @ before
         gaps = [abs(scores[r] - scores[c]) for r in labels for c in range(7) if c not in labels]
         if i and min(gaps) < 1e-5:
             continue
-        twin = naive.MMP(X.shape[1], 7, "all")
+        twin = naive.MMP(rows.shape[1], 7, "all")
         twin.weights = before.copy()
         twin.learn(x, labels)
-        np.testing.assert_allclose(dense_weights(model), twin.weights, atol=1e-5)
+        np.testing.assert_allclose(all_weights(model, bias), twin.weights, atol=1e-5)
         compared += 1
     assert compared > 40
 
@@ -219,7 +240,7 @@ def test_mmp_moves_all_wrongly_ordered_pairs() -> None:
 def test_mmp_keeps_the_common_decrement_apart() -> None:
     """One row against 10,000 unseen classes changes two columns, not 10,000."""
     labels = [f"c{i}" for i in range(10_000)]
-    model = MMPClassifier(average=False, shuffle=False)
+    model = MMPClassifier(average=False, bias=0.0, shuffle=False)
     model.partial_fit([[1.0, 0.5]], ["c0"], classes=labels)
     assert model.n_edges_ <= 4
     scores = model.decision_function([[1.0, 0.0]])[0]
@@ -233,16 +254,18 @@ def test_perceptrons_equal_their_twin(data: st.DataObject) -> None:
     dense = np.array(data.draw(st.lists(st.lists(exact, min_size=width, max_size=width), min_size=n, max_size=n)))
     labels = data.draw(labels_for(n, n_classes=4, multi=data.draw(st.booleans())))
     average = data.draw(st.booleans())
+    bias = data.draw(st.sampled_from([0.0, 0.5, -2.0]))
     model = in_batches(
-        PerceptronClassifier(average=average, passes=1, shuffle=False),
+        PerceptronClassifier(average=average, bias=bias, passes=1, shuffle=False),
         data.draw(st.sampled_from([1, 3, 64])),
         data.draw(st.sampled_from([0.0, 100.0])),
     ).fit(sp.csr_array(dense), labels)
     known = {label: i for i, label in enumerate(model.classes_.tolist())}
-    twin = naive.Perceptrons(width, len(known))
-    for x, row in zip(dense, labels, strict=True):
+    rows = with_constant(dense, bias)
+    twin = naive.Perceptrons(rows.shape[1], len(known))
+    for x, row in zip(rows, labels, strict=True):
         twin.learn(x, [known[label] for label in row])
-    np.testing.assert_allclose(dense_weights(model), twin.mean() if average else twin.weights, atol=1e-5)
+    np.testing.assert_allclose(all_weights(model, bias), twin.mean() if average else twin.weights, atol=1e-5)
 
 
 def test_a_committee_of_perceptrons_is_the_mean_of_its_members() -> None:
@@ -341,12 +364,13 @@ def test_patience_stops_and_keeps_the_best_pass() -> None:
 
 
 def test_pa_with_the_original_step_meets_the_margin_exactly() -> None:
-    model = PAClassifier(variant="PA", step="original", average=False, passes=1).fit([[3.0, 4.0]], ["only"])
+    model = PAClassifier(variant="PA", step="original", average=False, bias=0.0, passes=1).fit([[3.0, 4.0]], ["only"])
     assert model.n_edges_ == 0, "one class has no rival"
-    model = PAClassifier(variant="PA", step="original", average=False, passes=1, shuffle=False)
+    model = PAClassifier(variant="PA", step="original", average=False, bias=0.0, passes=1, shuffle=False)
     model.partial_fit([[3.0, 4.0]], ["a"], classes=["a", "b"])
     scores = dense_weights(model).T @ [3.0, 4.0]
     assert scores[0] - scores[1] == pytest.approx(1.0, abs=1e-6)
-    paper = PAClassifier(variant="PA", step="paper", average=False).partial_fit([[3.0, 4.0]], ["a"], classes=["a", "b"])
+    paper = PAClassifier(variant="PA", step="paper", average=False, bias=0.0)
+    paper.partial_fit([[3.0, 4.0]], ["a"], classes=["a", "b"])
     scores = dense_weights(paper).T @ [3.0, 4.0]
     assert scores[0] - scores[1] == pytest.approx(2.0, abs=1e-6)

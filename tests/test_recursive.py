@@ -197,7 +197,9 @@ def test_the_optimum_of_a_small_tree() -> None:
     rows, y = X[:60].toarray().astype(np.float64), Y[:60]
     names = np.unique(y).tolist()
     taxonomy = Taxonomy.from_edges([("r", "p"), ("r", "q")] + [("pq"[i % 2], name) for i, name in enumerate(names)])
-    model = RecursiveClassifier(taxonomy, loss="squared_hinge", tol=1e-5, round_tol=0, max_rounds=60).fit(X[:60], y)
+    model = RecursiveClassifier(taxonomy, loss="squared_hinge", bias=2.0, tol=1e-5, round_tol=0, max_rounds=60)
+    model.fit(X[:60], y)
+    rows = np.hstack([rows, np.full((60, 1), 2.0)])
     tree = class_tree(taxonomy, names)
     signs = np.where(y[:, None] == np.array(names), 1, -1)
     best = naive.solve_tree(rows, signs, tree.leaf_of_class.tolist(), tree.parent.tolist())
@@ -208,7 +210,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
     graph = Taxonomy.from_edges(EDGES, kind="graph")
     for taxonomy in (TREE, graph):
         first, second = (RecursiveClassifier(taxonomy, n_jobs=n, max_rounds=3).fit(X, Y) for n in (1, 2))
-        for name in ("indptr", "classes", "weights", "offset"):
+        for name in ("indptr", "classes", "weights", "offset", "bias"):
             np.testing.assert_array_equal(getattr(first.index_, name), getattr(second.index_, name))
 
 
@@ -229,7 +231,7 @@ def test_neighbours_help_a_class_with_few_rows() -> None:
         scores = dict(zip(model.classes_.tolist(), model.decision_function(shared)[0].tolist(), strict=True))
         return scores["lion"] - scores["car"]
 
-    options = {"loss": "squared_hinge", "C": 0.03, "min_weight": 0, "round_tol": 0, "max_rounds": 30}
+    options = {"loss": "squared_hinge", "C": 0.03, "bias": 0, "min_weight": 0, "round_tol": 0, "max_rounds": 30}
     flat = RecursiveClassifier(None, **options).fit(rows, y)
     tree = RecursiveClassifier(taxonomy, **options).fit(rows, y)
     assert lead(tree) > lead(flat) + 0.02

@@ -315,7 +315,8 @@ def test_expected_votes_hold_for_other_rows() -> None:
     matrix, y = make_rows(9, n=2400, n_features=400, n_classes=20, noise=0.9)
     model = SequentialClassifier(64, vote="hard", smoothing=5).fit(matrix[:800], y[:800])
     codes = model.dichotomizers_.codes[np.searchsorted(model.classes_, y)]
-    outputs = matrix @ model.dichotomizers_.index.to_matrix().toarray()
+    index = model.dichotomizers_.index
+    outputs = matrix @ index.to_matrix().toarray() + index.bias
     right = (codes * outputs > 0) + 0.5 * (codes * outputs == 0)
     known, expected = codes != 0, model.expected_votes_[np.searchsorted(model.classes_, y)]
     learned, unseen = (float(right[part][known[part]].mean()) for part in (slice(800), slice(800, None)))

@@ -84,7 +84,8 @@ def test_type_see_correct_see_again(page: Any, request: Any) -> None:
 
 def test_keyboard_alone(page: Any, request: Any) -> None:
     page.fill("#text", f"bean roast {request.node.callspec.id}")
-    first(page, "coffee")
+    page.wait_for_selector("#classes .class")
+    page.wait_for_load_state("networkidle")
     second = labels(page)[1]
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")

@@ -5,7 +5,7 @@ Every linear learner ends as one, so that ranking, pruning, saving, explaining a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,9 @@ class ClassIndex:
         Number of classes, with or without edges.
     offset : float32 array of shape (n_features,), optional
         What was subtracted from a feature's weights to every class; ``x · offset`` gives the scores back.
+    bias : float32 array of shape (n_classes,), optional
+        What every row adds to the score of a class. It is no feature: it is never pruned, and a row does not touch all
+        classes because of it.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class ClassIndex:
     weights: Float32Array
     n_classes: int
     offset: Float32Array | None = None
+    bias: Float32Array | None = None
 
     @classmethod
     def from_edges(
@@ -149,8 +153,8 @@ class ClassIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        offset = 0 if self.offset is None else self.offset.nbytes
-        return self.indptr.nbytes + self.classes.nbytes + self.weights.nbytes + offset
+        arrays = self.indptr, self.classes, self.weights, self.offset, self.bias
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @property
     def degrees(self) -> IntArray:
@@ -185,7 +189,7 @@ class ClassIndex:
         return float(self.degrees[active].mean()) if len(active) else 0.0
 
     def grow(self, n_features: int, n_classes: int) -> ClassIndex:
-        """Return the index with room for more features and classes, none of which has an edge yet.
+        """Return the index with room for more features and classes, none of which has an edge or a bias yet.
 
         Parameters
         ----------
@@ -205,7 +209,9 @@ class ClassIndex:
         more = n_features - self.n_features
         indptr = np.concatenate((self.indptr, np.full(more, self.indptr[-1], dtype=np.int64)))
         offset = None if self.offset is None else np.concatenate((self.offset, np.zeros(more, np.float32)))
-        return ClassIndex(frozen(indptr, np.int64), self.classes, self.weights, n_classes, offset)
+        new = np.zeros(n_classes - self.n_classes, np.float32)
+        bias = None if self.bias is None else np.concatenate((self.bias, new))
+        return ClassIndex(frozen(indptr, np.int64), self.classes, self.weights, n_classes, offset, bias)
 
     def prune(
         self, *, max_degree: int | None = None, min_weight: float | None = None, max_edges: int | None = None
@@ -224,7 +230,7 @@ class ClassIndex:
         Returns
         -------
         ClassIndex
-            The same shape and offset.
+            The same shape, offset and bias.
         """
         check_number("max_degree", max_degree, 0, whole=True, or_none=True)
         check_number("min_weight", min_weight, 0, or_none=True)
@@ -245,6 +251,7 @@ class ClassIndex:
             frozen(self.weights[keep], np.float32),
             self.n_classes,
             self.offset,
+            self.bias,
         )
 
     def merge(self, other: ClassIndex, *, share: float = 1.0, other_share: float = 1.0) -> ClassIndex:
@@ -267,13 +274,11 @@ class ClassIndex:
         merged = ClassIndex.from_matrix(
             left.to_matrix() * np.float32(share) + right.to_matrix() * np.float32(other_share)
         )
-        if left.offset is None and right.offset is None:
-            return merged
-        zeros = np.zeros(shape[0], dtype=np.float32)
-        first = zeros if left.offset is None else left.offset
-        second = zeros if right.offset is None else right.offset
-        offset = (share * first + other_share * second).astype(np.float32)
-        return ClassIndex(merged.indptr, merged.classes, merged.weights, merged.n_classes, offset)
+        sums = [
+            None if first is None and second is None else _sum(first, second, share, other_share)
+            for first, second in ((left.offset, right.offset), (left.bias, right.bias))
+        ]
+        return ClassIndex(merged.indptr, merged.classes, merged.weights, merged.n_classes, *sums)
 
     def remap_classes(self, new_ids: IdArray, n_classes: int) -> ClassIndex:
         """Return the index with its classes renumbered; classes that share a new id are added up.
@@ -296,7 +301,67 @@ class ClassIndex:
         merged = ClassIndex.from_edges(
             features[kept], ids[kept], self.weights[kept], n_features=self.n_features, n_classes=n_classes
         )
-        return ClassIndex(merged.indptr, merged.classes, merged.weights, n_classes, self.offset)
+        bias = None
+        if self.bias is not None:
+            bias, left = np.zeros(n_classes, np.float32), new_ids >= 0
+            np.add.at(bias, new_ids[left], self.bias[left])
+        return ClassIndex(merged.indptr, merged.classes, merged.weights, n_classes, self.offset, bias)
+
+    def combine(self, shares: Any) -> ClassIndex:
+        """Return the index of other classes, each a weighted sum of these.
+
+        Parameters
+        ----------
+        shares : array or sparse matrix of shape (n_classes, n_others)
+            How much each of these classes counts in each of the others.
+
+        Returns
+        -------
+        ClassIndex
+            Without an offset: this index must have none.
+        """
+        if self.offset is not None:
+            raise ValueError("an index with an offset cannot be combined")
+        combined = ClassIndex.from_matrix(self.to_matrix() @ shares)
+        return combined if self.bias is None else replace(combined, bias=frozen(self.bias @ shares, np.float32))
+
+    def with_constant(self, value: float) -> ClassIndex:
+        """Return the index without its last feature, which has the same value in every row: it is the bias.
+
+        Parameters
+        ----------
+        value : float
+            That value; 0 if there is no such feature.
+
+        Returns
+        -------
+        ClassIndex
+            With the same scores for rows without that feature.
+        """
+        if not value:
+            return self
+        last = slice(self.indptr[-2], self.indptr[-1])
+        bias = np.zeros(self.n_classes, np.float32)
+        bias[self.classes[last]] = self.weights[last]
+        offset = self.offset
+        if offset is not None:
+            bias += offset[-1]
+            offset = frozen(offset[:-1], np.float32)
+        lists = self.indptr[:-1], self.classes[: last.start], self.weights[: last.start]
+        return ClassIndex(*lists, self.n_classes, offset, frozen(np.float32(value) * bias, np.float32))
+
+    def with_bias_as_feature(self) -> ClassIndex:
+        """Return the index with its bias as one more feature, the last, which is 1 in every row."""
+        bias = np.zeros(self.n_classes, np.float32) if self.bias is None else self.bias
+        classes = np.flatnonzero(bias)
+        offset = None if self.offset is None else np.append(self.offset, np.float32(0))
+        return ClassIndex.from_lists(
+            np.append(self.indptr, self.n_edges + len(classes)),
+            np.concatenate((self.classes, classes)),
+            np.concatenate((self.weights, bias[classes])),
+            n_classes=self.n_classes,
+            offset=offset,
+        )
 
     def to_matrix(self) -> Any:
         """Return the weights as a csr_array of features × classes, without the offset."""
@@ -312,3 +377,10 @@ class ClassIndex:
         weights = np.empty(self.n_edges, dtype=np.float32)
         kernels.transpose(self.indptr, self.classes, self.weights, indptr[:-1].copy(), features, weights)
         return sp.csr_array((weights, features, indptr), shape=(self.n_classes, self.n_features))
+
+
+def _sum(first: Float32Array | None, second: Float32Array | None, share: float, other_share: float) -> Float32Array:
+    """The weighted sum of two arrays; one that is not there is 0."""
+    parts = [part * times for part, times in ((first, share), (second, other_share)) if part is not None]
+    total: Float32Array = frozen(np.sum(parts, axis=0), np.float32)
+    return total

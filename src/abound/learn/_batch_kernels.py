@@ -63,9 +63,9 @@ def add_sparse(
 
 @kernel
 def score_rows(
-    indptr: Any, indices: Any, data: Any, order: Any, begin: int, end: int, first: int, lists: Any, out: Any
+    indptr: Any, indices: Any, data: Any, order: Any, begin: int, end: int, first: int, lists: Any, bias: Any, out: Any
 ) -> None:
-    """Score rows ``order[begin:end]`` against the weights; row ``order[p]`` goes to ``out[p - first]``."""
+    """Score rows ``order[begin:end]`` against weights and bias; row ``order[p]`` goes to ``out[p - first]``."""
     n_classes = out.shape[1]
     most = 0
     for place in range(begin, end):
@@ -78,7 +78,7 @@ def score_rows(
     for place in range(begin, end):
         i = order[place]
         score = out[place - first]
-        score[:] = 0
+        score[:] = bias
         n, n_lists = 0, 0
         for p in range(indptr[i], indptr[i + 1]):
             head = lists.heads[indices[p]]
@@ -103,11 +103,20 @@ def score_rows(
 
 @kernel
 def multiply_rows(
-    indptr: Any, indices: Any, data: Any, order: Any, begin: int, end: int, met: Any, products: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    order: Any,
+    begin: int,
+    end: int,
+    constant: float,
+    met: Any,
+    products: Any,
 ) -> None:
     """Write the products x_j · x_u of each row of a batch with the earlier ones to ``products[j, u]``.
 
-    Only pairs of rows that share a feature are looked at: ``met`` lists, for each feature, the rows that had it so far.
+    ``constant`` is the square of a value that all rows have beside their features. Only pairs of rows that share a
+    feature are looked at: ``met`` lists, for each feature, the rows that had it so far.
     """
     for place in range(begin, end):
         for p in range(indptr[order[place]], indptr[order[place] + 1]):
@@ -119,7 +128,7 @@ def multiply_rows(
     for place in range(begin, end):
         i = order[place]
         product = products[place - begin]
-        product[:] = 0
+        product[:] = constant
         for p in range(indptr[i], indptr[i + 1]):
             entry = met.lists[indices[p]]
             if entry[1] > 0:

@@ -20,15 +20,26 @@ LOW_HALF, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @kernel
 def count_centroids(
-    indptr: Any, indices: Any, class_indptr: Any, class_rows: Any, begin: int, end: int, seen: Any, counts: Any
+    indptr: Any,
+    indices: Any,
+    n_constant: int,
+    class_indptr: Any,
+    class_rows: Any,
+    begin: int,
+    end: int,
+    seen: Any,
+    counts: Any,
 ) -> None:
-    """Count the features of classes ``begin`` to ``end``; ``seen``, one number a feature, begins at -1."""
+    """Count the features of classes ``begin`` to ``end``; ``seen``, one number a feature, begins at -1.
+
+    The first ``n_constant`` entries of each row are left out: all classes have them.
+    """
     for c in range(begin, end):
         n = 0
         for q in range(class_indptr[c], class_indptr[c + 1]):
             row = class_rows[q]
-            for p in range(indptr[row], indptr[row + 1]):
-                f = indices[p]
+            for p in range(indptr[row] + n_constant, indptr[row + 1]):
+                f = indices[p] - n_constant
                 if seen[f] != c:
                     seen[f] = c
                     n += 1
@@ -39,6 +50,7 @@ def count_centroids(
 def sum_centroids(
     indptr: Any,
     indices: Any,
+    n_constant: int,
     data: Any,
     row_weights: Any,
     class_indptr: Any,
@@ -54,16 +66,16 @@ def sum_centroids(
 ) -> None:
     """Write the mean direction of classes ``begin`` to ``end``: the sum of their rows, of length 1.
 
-    Where there is less room than a class has features, its heaviest ones are written. ``place`` is -1 and stays so;
-    ``own_indices`` and ``own_data`` have room for the features of any class.
+    Where there is less room than a class has features, its heaviest ones are written, numbered without the constant
+    one. ``place`` is -1 and stays so; ``own_indices`` and ``own_data`` have room for the features of any class.
     """
     for c in range(begin, end):
         n = 0
         for q in range(class_indptr[c], class_indptr[c + 1]):
             row = class_rows[q]
             weight = row_weights[row]
-            for p in range(indptr[row], indptr[row + 1]):
-                f = indices[p]
+            for p in range(indptr[row] + n_constant, indptr[row + 1]):
+                f = indices[p] - n_constant
                 if place[f] < 0:
                     place[f] = n
                     own_indices[n] = f

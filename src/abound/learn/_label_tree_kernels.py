@@ -91,10 +91,11 @@ def copy_rows(indptr: Any, indices: Any, data: Any, norms: Any, weights: Any, be
 
 @kernel
 def name_features(n: int, names: Any, room: Any) -> None:
-    """Forget the places of a node's features and give these their final names."""
+    """Forget the places of a node's features and give these their final names; a constant one has none."""
     for f in range(n):
-        room.place[room.features[f]] = -1
-        room.features[f] = names[room.features[f]]
+        feature = room.features[f]
+        room.place[feature] = -1
+        room.features[f] = names[feature - room.n_constant] if feature >= room.n_constant else -1
 
 
 @kernel
@@ -126,7 +127,9 @@ def take_background(n_features: int, min_weight: float, room: Any) -> None:
     for f in range(n_features):
         weight = room.lanes[f, 0]
         room.origin[f] = weight
-        room.offsets[f] = weight if abs(weight) >= min_weight else np.float32(0)
+        # Whole biases leave the node, so that the constant feature's weight is no offset.
+        is_kept = abs(weight) >= min_weight and f >= room.n_constant
+        room.offsets[f] = weight if is_kept else np.float32(0)
     # Rows that a child without rows has left alone need not move before the child's own rows disturb them.
     room.threshold[:] = room.limit[0]
 
@@ -222,8 +225,11 @@ def take_sweeps(costs: Any, loss: int, tol: float, max_sweeps: int, n_rows: int,
 
 @kernel
 def keep_heavy(n_features: int, block: int, n_lanes: int, min_weight: float, room: Any, n_kept: int, kept: Any) -> Any:
-    """Append the features with a heavy weight in some lane; lighter ones become 0. Return the number kept so far."""
-    for f in range(n_features):
+    """Append the features with a heavy weight in some lane; lighter ones become 0. Return the number kept so far.
+
+    A constant feature is not among them: see `take_biases`.
+    """
+    for f in range(room.n_constant, n_features):
         offset = room.offsets[f]
         largest = np.float32(0)
         for lane in range(n_lanes):
@@ -236,6 +242,14 @@ def keep_heavy(n_features: int, block: int, n_lanes: int, min_weight: float, roo
                 kept.weights[n_kept, lane] = weight if abs(weight) >= min_weight else np.float32(0)
             n_kept += 1
     return n_kept
+
+
+@kernel
+def take_biases(n_features: int, n_lanes: int, first: int, room: Any, biases: Any) -> None:
+    """Write what the constant feature, the first of a node that has rows, adds to the scores of a block's children."""
+    if room.n_constant and n_features:
+        for lane in range(n_lanes):
+            biases[first + lane] = room.bias * room.lanes[0, lane]
 
 
 @kernel
@@ -263,7 +277,7 @@ def solve_nodes(
     out: Any,
 ) -> Any:
     """Solve the problems of nodes ``begin`` to ``end``; return the size of their tables and the number of cells."""
-    table_size = n_cells = 0
+    table_size = n_cells = n_slots = 0
     for node in range(begin, end):
         low, high = pair_indptr[node], pair_indptr[node + 1]
         n_rows = number_rows(pair_rows, low, high, room.rows, room.local)
@@ -284,6 +298,8 @@ def solve_nodes(
             begin_block(n_rows, n_features, room.local, pair_places[low:high], block, n_lanes, room)
             take_sweeps(costs, loss, tol, max_sweeps, n_rows, 1 << 62, room)
             n_kept = keep_heavy(n_features, block, n_lanes, min_weight, room, n_kept, kept)
+            take_biases(n_features, n_lanes, n_slots, room, out.biases)
+            n_slots += LANES
         size, n_own = lay_out_node(
             *(room.features, n_features, room.offsets, kept, n_kept, room.counts, room.cursor),
             *(table_size, n_cells, out),

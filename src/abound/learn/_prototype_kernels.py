@@ -62,6 +62,7 @@ def passive_aggressive(
     slack: bool,
     capped: bool,
     doubled: bool,
+    constant: float,
     change_indptr: Any,
     change_classes: Any,
     changes: Any,
@@ -71,7 +72,10 @@ def passive_aggressive(
     tally: Any,
     log: Any,
 ) -> None:
-    """PA on a batch: lowest true class against highest wrong one; ``log`` takes (row, true, rival, τ) if it is long."""
+    """PA on a batch: lowest true class against highest wrong one; ``log`` takes (row, true, rival, τ) if it is long.
+
+    ``constant`` is the square of a value that all rows have beside their features.
+    """
     change_indptr[0] = 0
     n_changes = 0
     for place in range(begin, end):
@@ -94,7 +98,7 @@ def passive_aggressive(
         rival = best_class(bits[j])
         tally[HITS] += highest > score[rival]
         loss = margin - np.float64(lowest) + np.float64(score[rival])
-        length = squared_length(data, indptr[i], indptr[i + 1])
+        length = constant + squared_length(data, indptr[i], indptr[i + 1])
         if loss <= 0 or length == 0:
             continue
         tau = loss / ((2 if doubled else 1) * length + (1 / (2 * aggressiveness) if slack else 0.0))

@@ -68,8 +68,8 @@ def score_children(indices: Any, data: Any, low: int, high: int, walk: Any, node
     Both the row's and the node's features are sorted.
     """
     for e in range(walk.child_indptr[node], walk.child_indptr[node + 1]):
-        score[walk.children[e]] = 0
-    common = np.float32(0)
+        score[walk.children[e]] = walk.bias[walk.children[e]]
+    common = walk.bias[len(walk.bias) // 2 + node]
     first, last = walk.feature_indptr[node], walk.feature_indptr[node + 1]
     for p in range(low, high):
         if first == last:

@@ -22,7 +22,8 @@ from abound.labels import Labels, decode
 from abound.learn.checkpoint import check_checkpoint
 from abound.learn.deciding import Deciding
 from abound.learn.decisions import Decisions
-from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed
+from abound.learn.index_parts import contributions, index_arrays, index_from, prefixed, without_bias
+from abound.learn.row_views import take_rows
 from abound.learn.turns import turn_of
 from abound.measure.decisions import weighted_f1
 from abound.measure.encoding import encode_predicted, encode_truth
@@ -69,6 +70,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
 
     ranks_every_class: ClassVar[bool] = False
     """Whether classes of any score are ranked, or only those with a positive one."""
+
+    ranks_by_bias: ClassVar[bool] = True
+    """Whether the bias says how frequent classes are; if not, it counts for no row that no feature votes for."""
 
     n_jobs: int | None
     cluster: str | None = None
@@ -156,8 +160,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         Returns
         -------
         array, list of lists or matrix
-            Of the kind that ``fit`` received. With ``min_confidence``, an array of labels and names of nodes; where
-            nothing is sure enough, the root of a tree, or None.
+            Of the kind that ``fit`` received; lists where that was a matrix and classes have got names that number no
+            column. With ``min_confidence``, an array of labels and names of nodes; where nothing is sure enough, the
+            root of a tree, or None.
         """
         learner = self._at_rest()
         rows = learner._rows(X)
@@ -224,17 +229,15 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         -------
         list of (feature, contribution)
             Heaviest |contribution| first; they add up to the score. Features are named by ``feature_names_in_`` where
-            there is one, else by number; a bias comes after all of them.
+            there is one, else by number; what every row adds is named "bias".
         """
         learner = self._at_rest()
         rows = learner._rows(x)
         if rows.n_rows != 1:
             raise ValueError(f"explain takes one row, got {rows.n_rows}")
         parts = learner._contributions(rows, learner._class_id(label))
-        names = getattr(learner, "feature_names_in_", None)
-        named = parts
-        if names is not None:
-            named = [(names[feature] if feature < len(names) else "bias", value) for feature, value in parts]
+        names = getattr(learner, "feature_names_in_", range(learner.n_features_in_))
+        named = [(names[feature] if 0 <= feature < len(names) else "bias", value) for feature, value in parts]
         return sorted(named, key=lambda part: -abs(part[1]))
 
     def save(self, path: str | Path) -> None:
@@ -284,15 +287,17 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         return feature
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
-        ranking = rank_topk(
-            self.index_, rows, k, every_class=self.ranks_every_class, allowed=allowed, n_jobs=self.n_jobs
-        )
+        index = self.index_
+        ranking = rank_topk(index, rows, k, every_class=self.ranks_every_class, allowed=allowed, n_jobs=self.n_jobs)
         frequent = self._most_frequent(allowed)
         if not len(ranking.ids) or frequent < 0:
             return ranking
         if self.ranks_every_class:
-            silent = np.flatnonzero(silent_rows(self.index_, rows))
+            silent = np.flatnonzero(self._silent_rows(rows))
             if len(silent):
+                if index.bias is not None:
+                    said = rank_topk(without_bias(index), take_rows(rows, silent), k, every_class=True, allowed=allowed)
+                    ranking.ids[silent], ranking.scores[silent] = said
                 others = ranking.ids[silent[0]]
                 ranking.ids[silent] = np.concatenate(([frequent], others[others != frequent]))[: len(others)]
         else:
@@ -300,8 +305,18 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
             ranking.ids[silent, 0], ranking.scores[silent, 0] = frequent, 0
         return ranking
 
+    def _silent_rows(self, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Tell which rows get the most frequent class, for nothing else speaks for any."""
+        index = self.index_
+        return silent_rows(index if self.ranks_by_bias else without_bias(index), rows)
+
     def _score_all(self, rows: Rows) -> Float32Array:
-        return score_all(self.index_, rows)
+        index = self.index_
+        scores = score_all(index, rows)
+        if index.bias is not None and not self.ranks_by_bias:
+            silent = np.flatnonzero(self._silent_rows(rows))
+            scores[silent] = score_all(without_bias(index), take_rows(rows, silent))
+        return scores
 
     def _score_and_fill(self, rows: Rows) -> Float32Array:
         """All scores; where nothing votes, the most frequent class gets the next larger number."""
@@ -309,7 +324,7 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
         if not self._ranks_any_score():
             silent = scores.max(axis=1, initial=0) <= 0
         elif self._ranks_by_index():
-            silent = silent_rows(self.index_, rows)
+            silent = self._silent_rows(rows)
         else:
             return scores
         frequent = self._most_frequent(None)
@@ -329,7 +344,9 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
 
     def _contributions(self, rows: Rows, c: int) -> list[tuple[Any, float]]:
         """What each feature of one row adds to the score of a class, by the user's features."""
-        return contributions(self.index_, rows, c, self._feature_behind)
+        index = self.index_
+        index = without_bias(index) if self._silent_rows(rows)[0] else index
+        return contributions(index, rows, c, self._feature_behind)
 
     def _most_frequent(self, allowed: npt.NDArray[np.bool_] | None) -> int:
         """Id of the most frequent class that is allowed, -1 if none is: the answer where nothing votes."""
@@ -403,7 +420,7 @@ class RankingClassifier(Deciding, ClassifierMixin, BaseEstimator):
     def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         """Take over a model file's arrays, checked; labels and numbers of classes and features are known."""
         shape = self._width_of_view(self.n_features_in_), len(self.class_counts_)
-        index = index_from(stored.section("index/"), *shape)
+        index = index_from(stored.section("index/"), *shape, getattr(self, "bias", 0.0))
         self._restore(index, stored.section("state/"), n_edges, fitted)
 
     def _state_arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RUN_FILE = "run.json"
 """Tells which run the folder belongs to."""
 
-FORMAT = 1
+FORMAT = 2
 """Raised when parts are written in another way."""
 
 ELSEWHERE = ("checkpoint", "cluster", "n_jobs")

@@ -198,7 +198,7 @@ class Deciding(Reclassing):
         self
             The learner.
         """
-        if is_large(X, weights):
+        if self._may_be_large(X, weights):
             self._check_learned()
         self._decisions = Decisions()
         cuts = self.cut is not None and labels.kind != "single"
@@ -206,6 +206,10 @@ class Deciding(Reclassing):
             rows = check_rows(self, X, reset=False)
             self._decisions = learn_decisions(self, rows, labels, weights, held)  # type: ignore[arg-type]
         return self
+
+    def _may_be_large(self, X: Any, weights: Float32Array) -> bool:
+        """Whether learning these rows might give weights that cannot be ranked, so that they must be looked at."""
+        return is_large(X, weights)
 
     def _copy_to_train(self) -> Self:
         """A copy to train on part of the rows; what this learner has chosen already need not be chosen again."""
@@ -250,10 +254,13 @@ def spread_to_one(ids: IdArray, probabilities: Float64Array, n_classes: int) -> 
     where = np.nonzero(ranked)
     shared[where[0], ids[where]] = probabilities[where]
     best, largest = ids[:, 0], np.where(ranked[:, :1], probabilities[:, :1], 0)
-    rest = shared.sum(axis=1, keepdims=True) - largest
-    factor = np.divide(1 - largest, rest, out=np.ones_like(rest), where=(rest > 0) & ranked[:, :1])
-    shared = np.where(ranked[:, :1], np.minimum(shared * factor, largest), shared)
-    shared[where[0][where[1] == 0], best[best >= 0]] = largest[best >= 0, 0]
+    with_best = np.flatnonzero(best >= 0)
+    shared[with_best, best[with_best]] = 0
+    rest = shared.sum(axis=1, keepdims=True)
+    # Divided first: what the others have may be so little that a factor for it would be infinite.
+    parts = np.divide(shared, rest, out=np.zeros_like(shared), where=rest > 0)
+    shared = np.where(ranked[:, :1], np.minimum(parts * (1 - largest), largest), shared)
+    shared[with_best, best[with_best]] = largest[with_best, 0]
     totals = shared.sum(axis=1, keepdims=True)
     dense: Float64Array = np.divide(shared, totals, out=np.full(shared.shape, 1 / n_classes), where=totals > 0)
     tied = np.flatnonzero((dense.argmax(axis=1) != best) & (best >= 0))

@@ -259,7 +259,7 @@ def decisions_from(stored: Section, meta: Any) -> Decisions:
     if "cut" not in meta:
         return decisions
     cut, depth, tried = meta["cut"], meta.get("depth"), meta.get("tried")
-    if cut not in CUTS or not isinstance(depth, int) or depth < 1:
+    if cut not in CUTS or type(depth) is not int or depth < 1:
         raise stored.fault("meta", f"the cut {cut!r} of {depth!r} ranked classes is unknown")
     return replace(
         decisions,

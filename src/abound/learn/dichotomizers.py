@@ -19,7 +19,7 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _code_kernels as kernels
 from abound.learn._lanes import LANES
-from abound.learn.index_parts import Arrays, index_arrays, index_from, prefixed
+from abound.learn.index_parts import Arrays, bias_part, index_arrays, index_from, prefixed
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges
 from abound.learn.one_vs_rest import SWEEPS, Settings, join_edges
@@ -149,7 +149,7 @@ class Dichotomizers:
             The score of a class is the mean output of the classifiers, turned towards the class.
         """
         check_dense(self.index.n_features, n_classes, 8, "an index over classes is for small models only")
-        return ClassIndex.from_matrix(self.index.to_matrix() @ self.shares(n_classes).T.astype(np.float32))
+        return self.index.combine(self.shares(n_classes).T.astype(np.float32))
 
     def contributions(self, rows: Rows, c: int, n_classes: int) -> list[tuple[Any, float]]:
         """Tell what each feature of one row adds to the mean output of the classifiers, turned towards a class.
@@ -176,7 +176,7 @@ class Dichotomizers:
             weight = float(self.index.weights[edges] @ share[self.index.classes[edges]])
             if weight != 0:
                 parts.append((f, value * weight))
-        return parts
+        return parts + bias_part(0.0 if self.index.bias is None else float(share @ self.index.bias))
 
     def to_arrays(self) -> Arrays:
         """Take them apart, for a model file.
@@ -231,7 +231,7 @@ class Problem:
     spare: Spare[Block] = field(default_factory=Spare)
 
 
-def solve_block(first: int, problem: Problem) -> tuple[Edges, Any, bool]:
+def solve_block(first: int, problem: Problem) -> tuple[Edges, Float32Array, Any, bool]:
     """Train up to sixteen classifiers.
 
     Parameters
@@ -243,8 +243,8 @@ def solve_block(first: int, problem: Problem) -> tuple[Edges, Any, bool]:
 
     Returns
     -------
-    tuple of Edges, object, bool
-        Their weights, what ``look`` gave, and whether they reached the tolerance.
+    tuple of Edges, float32 array, object, bool
+        Their weights, biases, what ``look`` gave, and whether they reached the tolerance.
     """
     rows, settings = problem.rows, problem.settings
     block = problem.spare.take(Block, rows)
@@ -253,10 +253,11 @@ def solve_block(first: int, problem: Problem) -> tuple[Edges, Any, bool]:
     kernels.set_targets(problem.label_indptr, problem.label_ids, problem.codes, first, n_lanes, block.targets)
     costs = balanced_costs(block.targets, rows.weights, problem.cost)
     outcome = block.solve(costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first)
-    edges = heavy_edges(block.weights, problem.nothing, n_lanes, settings.min_weight, first)
+    edges = heavy_edges(rows.featured(block.weights), problem.nothing, n_lanes, settings.min_weight, first)
+    biases = rows.biases(block.weights[:, :n_lanes])
     seen = None if problem.look is None else problem.look(block, first, n_lanes)
     problem.spare.give(block)
-    return edges, seen, outcome.converged
+    return edges, biases, seen, outcome.converged
 
 
 def train_dichotomizers(
@@ -300,19 +301,20 @@ def train_dichotomizers(
         Blocks that did not reach the tolerance.
     """
     n_classifiers = codes.shape[1]
-    nothing = frozen(np.zeros(rows.n_features), np.float32)
+    nothing = frozen(np.zeros(len(rows.features)), np.float32)
     own = labels.take(rows.order)
     indptr, ids = frozen(own.indptr, np.int64), frozen(own.ids, np.int32)
     shared = pool.share(Problem(rows, indptr, ids, frozen(codes, np.int8), cost, settings, nothing, look))
-    blocks, seen, n_unfinished = [], [], 0
+    blocks, biases, seen, n_unfinished = [], [np.empty(0, np.float32)], [], 0
     firsts, effort = range(0, n_classifiers, LANES), SWEEPS * len(rows.indices)
     with track("train classifiers", n_classifiers) as progress:
-        for edges, shown, converged in pool.map(solve_block, firsts, shared, cost=effort):
+        for edges, own_biases, shown, converged in pool.map(solve_block, firsts, shared, cost=effort):
             blocks.append(edges)
+            biases.append(own_biases)
             seen.append(shown)
             n_unfinished += not converged
             progress.advance(LANES)
-    index = join_edges(blocks, rows, nothing, n_features, n_classifiers)
+    index = join_edges(blocks, rows, nothing, np.concatenate(biases), n_features, n_classifiers)
     class_of = frozen(np.arange(labels.n_classes), np.int32)
     return Dichotomizers(frozen(codes, np.int8), class_of, index), seen, n_unfinished
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from abound.distribute import spans
 from abound.learn.disk_order import WINDOW_SHARE, rows_bytes
 from abound.learn.linear_rows import SolverRows, row_norms
-from abound.learn.row_views import add_constant, copy_entries
+from abound.learn.row_views import add_first, copy_entries
 from abound.scratch import is_mapped, let_go, scratch_array
 from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
 
@@ -158,7 +158,7 @@ def solver_rows_on_disk(
         Indices and values in temporary files.
     """
     if bias:
-        rows = add_constant(rows, bias)
+        rows = add_first(rows, bias)
     at_once = max(1, memory // 16 // BYTES_A_ENTRY)
     norms = np.empty(rows.n_rows)
     for begin, end, part in _matrices(rows, at_once):
@@ -183,8 +183,9 @@ def solver_rows_on_disk(
         frozen(norms[order], np.float32),
         frozen(weights[order], np.float32),
         frozen(order, np.int64),
-        frozen(features, np.int32),
+        frozen(features[1:] - 1 if bias else features, np.int32),
         max(1, memory // WINDOW_SHARE // 8),
+        bias,
     )
 
 

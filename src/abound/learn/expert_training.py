@@ -193,7 +193,7 @@ def train_expert(group: IdArray, data: Data, rows_of: list[IntArray], learner: R
     if not len(features):
         features = np.zeros(1, dtype=np.int32)
     rows = part.rows._replace(indices=frozen(indices, np.int32), n_features=len(features))
-    index = Data(rows, labels, part.weights).train(learner).index_
+    index = Data(rows, labels, part.weights).train(learner).index_.with_bias_as_feature()
     return Expert(group, seen_features(learner, features, data.rows.n_features), index)
 
 
@@ -203,7 +203,7 @@ def seen_features(learner: RankingClassifier, features: IdArray, n_features: int
     Parameters
     ----------
     learner : RankingClassifier
-        Its view may have two features for one, or a constant after all others.
+        Its view may have two features for one.
     features : int32 array
         The features that some rows have.
     n_features : int
@@ -212,9 +212,8 @@ def seen_features(learner: RankingClassifier, features: IdArray, n_features: int
     Returns
     -------
     int32 array
-        One for each feature of the narrow view.
+        One for each feature of the narrow view, and the bias after all of them.
     """
-    constant = 1 if getattr(learner, "bias", 0) else 0
-    width = (learner._width_of_view(n_features) - constant) // n_features
+    width = learner._width_of_view(1)
     seen = (width * features[:, None].astype(np.int64) + np.arange(width)).ravel()
-    return np.append(seen, np.full(constant, width * n_features)).astype(np.int32)
+    return np.append(seen, width * n_features).astype(np.int32)

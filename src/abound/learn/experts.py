@@ -28,6 +28,7 @@ from abound.learn.expert_training import Data, confused_groups, confusions, rows
 from abound.learn.fitted_values import history_from, number_from
 from abound.learn.index_parts import folded, prefixed
 from abound.learn.pa import PAClassifier
+from abound.learn.row_views import add_constant
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.progress import track
@@ -284,9 +285,11 @@ class ExpertsClassifier(RankingClassifier):
         if weight == 0 or not experts.n_experts:
             return generalist._rank(seen, k, allowed)
         index, n_classes = generalist.index_, len(generalist.class_counts_)
+        if index.bias is not None:
+            index, seen = index.with_bias_as_feature(), add_constant(seen, 1.0)
         ids = np.full((rows.n_rows, min(k, n_classes)), -1, dtype=np.int32)
         scores = np.full(ids.shape, -np.inf, dtype=np.float32)
-        expert_rows = self._template._view(rows)
+        expert_rows = add_constant(self._template._view(rows), 1.0)
         mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
         n_allowed = n_classes if allowed is None else max(1, int(allowed.sum()))
         by_class = experts.by_class(n_classes)
@@ -363,7 +366,7 @@ class ExpertsClassifier(RankingClassifier):
         if not self.generalist_._ranks_by_index():
             raise stored.fault("meta", f"the learner {self.generalist_.learner!r} cannot be a generalist")
         self._template = clone(_or_pa(self.expert))
-        width = self._template._width_of_view(self.n_features_in_)
+        width = self._template._width_of_view(self.n_features_in_) + 1
         self._experts = experts_from(stored.section("experts/"), width, len(self.class_counts_))
         self.weight_, self.history_ = weight, history_from(stored, fitted)
 

@@ -56,8 +56,8 @@ class HierarchicalBayesClassifier(TreeLearner):
         Stop when a sweep changes the bound by no more than this part.
     max_sweeps : int, default=200
         Sweeps after which the weights are taken as they are, with a warning.
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value, whose weight has the same prior as the others.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     validation_fraction : float, default=0.2
         Part of the rows held out to choose the prior; the model is then learned from all rows.
     calibrate : None, "platt" or "isotonic", default=None
@@ -110,7 +110,7 @@ class HierarchicalBayesClassifier(TreeLearner):
         covariance: str = "auto",
         tol: float = 1e-4,
         max_sweeps: int = 200,
-        bias: float = 0.0,
+        bias: float | str = "auto",
         validation_fraction: float = 0.2,
         calibrate: str | None = None,
         cut: str | None = "auto",
@@ -150,7 +150,8 @@ class HierarchicalBayesClassifier(TreeLearner):
         self.choice_ = self._try_priors(examples) if self.prior == "auto" else []
         best = max(self.choice_, key=lambda entry: entry["R1"], default={"prior": PRIORS[0]})
         self.prior_ = best["prior"] if self.prior == "auto" else float(self.prior)
-        self._index, self.history_ = self._train(examples, self.prior_)
+        index, self.history_ = self._train(examples, self.prior_)
+        self._index = index.with_constant(self._constant)
         if len(self.history_) == self.max_sweeps and self._still_rises(self.history_):
             warnings.warn(
                 f"the bound still rises by more than tol={self.tol:g} a sweep after {self.max_sweeps} sweeps: raise "

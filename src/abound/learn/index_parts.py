@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from abound.store import Section
 from abound.validation import Rows, frozen
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+BIAS = -1
+"""The number of the bias among the features that add to a score."""
 
 
 def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
@@ -45,13 +49,14 @@ def index_arrays(index: ClassIndex) -> Arrays:
     Returns
     -------
     dict
-        ``indptr``, ``classes``, ``weights`` and, if there is one, ``offset``.
+        ``indptr``, ``classes``, ``weights`` and, where there are any, ``offset`` and ``bias``.
     """
     arrays: Arrays = {"indptr": index.indptr, "classes": index.classes, "weights": index.weights}
-    return arrays if index.offset is None else arrays | {"offset": index.offset}
+    more = {"offset": index.offset, "bias": index.bias}
+    return arrays | {name: array for name, array in more.items() if array is not None}
 
 
-def index_from(section: Section, n_features: int, n_classes: int) -> ClassIndex:
+def index_from(section: Section, n_features: int, n_classes: int, constant: Any = 0.0) -> ClassIndex:
     """Put an index together, checked so that kernels may follow its pointers.
 
     Parameters
@@ -60,6 +65,8 @@ def index_from(section: Section, n_features: int, n_classes: int) -> ClassIndex:
         What `index_arrays` gave.
     n_features, n_classes : int
         The shape it must have.
+    constant : object
+        The learner's ``bias``: in files of version 0.1 a number was the value of one more feature, the last.
 
     Returns
     -------
@@ -69,10 +76,14 @@ def index_from(section: Section, n_features: int, n_classes: int) -> ClassIndex:
     indptr, classes = section.require("indptr", np.int64), section.require("classes", np.int32)
     weights = section.require_numbers("weights", np.float32, (len(classes),))
     section.check_csr("indptr", "classes", n_classes)
-    if len(indptr) - 1 != n_features:
-        raise section.fault("indptr", f"{len(indptr) - 1} lists for {n_features} features")
-    offset = section.require_numbers("offset", np.float32, (n_features,)) if "offset" in section else None
-    return ClassIndex(indptr, classes, weights, n_classes, offset)
+    n_lists = len(indptr) - 1
+    is_feature = n_lists == n_features + 1 and isinstance(constant, float | int) and constant != 0
+    if n_lists != n_features and not is_feature:
+        raise section.fault("indptr", f"{n_lists} lists for {n_features} features")
+    offset = section.require_numbers("offset", np.float32, (n_lists,)) if "offset" in section else None
+    bias = section.require_numbers("bias", np.float32, (n_classes,)) if "bias" in section else None
+    index = ClassIndex(indptr, classes, weights, n_classes, offset, bias)
+    return index.with_constant(float(constant)) if is_feature else index
 
 
 def folded(index: ClassIndex, n_features: int) -> ClassIndex:
@@ -98,7 +109,7 @@ def folded(index: ClassIndex, n_features: int) -> ClassIndex:
     positive = np.repeat(np.arange(index.n_features) % 2 == 0, index.degrees)
     offset = None if index.offset is None else frozen(index.offset[::2], np.float32)
     edges = frozen(index.classes[positive], np.int32), frozen(index.weights[positive], np.float32)
-    return ClassIndex(frozen(indptr, np.int64), *edges, index.n_classes, offset)
+    return ClassIndex(frozen(indptr, np.int64), *edges, index.n_classes, offset, index.bias)
 
 
 def mean_index(indexes: Sequence[ClassIndex]) -> ClassIndex:
@@ -123,6 +134,11 @@ def mean_index(indexes: Sequence[ClassIndex]) -> ClassIndex:
     return mean
 
 
+def without_bias(index: ClassIndex) -> ClassIndex:
+    """Return the index without its bias."""
+    return replace(index, bias=None)
+
+
 def contributions(
     index: ClassIndex, rows: Rows, c: int, feature_behind: Callable[[int], int]
 ) -> list[tuple[Any, float]]:
@@ -142,7 +158,7 @@ def contributions(
     Returns
     -------
     list of (feature, contribution)
-        In the order of the row, without those that add nothing.
+        In the order of the row, without those that add nothing; the bias comes last, as the feature `BIAS`.
     """
     parts: list[tuple[Any, float]] = []
     span = slice(rows.indptr[0], rows.indptr[-1])
@@ -152,7 +168,12 @@ def contributions(
         weight += 0.0 if index.offset is None else float(index.offset[f])
         if weight != 0:
             parts.append((feature_behind(f), value * weight))
-    return parts
+    return parts + bias_part(0.0 if index.bias is None else float(index.bias[c]))
+
+
+def bias_part(amount: float) -> list[tuple[Any, float]]:
+    """Return what a bias adds to a score, as one of its parts: none if it is 0."""
+    return [(BIAS, amount)] if amount else []
 
 
 def joined_index(parts: Iterable[ClassIndex]) -> ClassIndex:

@@ -39,7 +39,7 @@ from abound.learn.label_tree_shape import (
 from abound.learn.label_tree_training import train_tree
 from abound.learn.linear_rows import SolverRows, solver_rows
 from abound.learn.linear_solver import LOSSES
-from abound.learn.row_views import add_constant
+from abound.learn.row_views import check_bias, own_bias
 from abound.memory import check_memory
 from abound.rank.descend import LINKS, WALKS, descend
 from abound.rank.topk import Ranking
@@ -87,8 +87,8 @@ class LabelTreeClassifier(RankingClassifier):
         What the models of the branches minimise.
     C : float, default=0.7
         What errors cost against the length of the weights.
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value, whose weight is regularised like the others.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`. Classes are clustered without it.
     tol : float, default=0.03
         A row rests for good once its share of the duality gap is at most this part of the mean loss of the first sweep.
     max_sweeps : int, default=50
@@ -160,7 +160,7 @@ class LabelTreeClassifier(RankingClassifier):
         walk: str = "beam",
         loss: str = "squared_hinge",
         C: float = 0.7,
-        bias: float = 0.0,
+        bias: float | str = "auto",
         tol: float = 0.03,
         max_sweeps: int = 50,
         min_weight: float = 0.05,
@@ -220,7 +220,7 @@ class LabelTreeClassifier(RankingClassifier):
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self._remember(labels)
         generator = make_generator(self.random_state)
-        given = rows, weights, generator, self.bias
+        given = rows, weights, generator, own_bias(self.bias, rows, weights)
         prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
         costs = frozen(np.full(LANES, self.C), np.float32)
@@ -247,8 +247,7 @@ class LabelTreeClassifier(RankingClassifier):
     def index_(self) -> ClassIndex:
         """The weights of the leaves, by class."""
         if not self._leaf_index:
-            width = self._width_of_view(self.n_features_in_)
-            self._leaf_index.append(leaf_index(self.trees_, width, len(self.class_counts_)))
+            self._leaf_index.append(leaf_index(self.trees_, self.n_features_in_, len(self.class_counts_)))
         return self._leaf_index[0]
 
     @property
@@ -269,7 +268,7 @@ class LabelTreeClassifier(RankingClassifier):
         check_choice("walk", self.walk, WALKS)
         check_choice("loss", self.loss, LINKS)
         check_number("C", self.C, 0, above=True)
-        check_number("bias", self.bias)
+        check_bias(self.bias)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)
@@ -290,25 +289,20 @@ class LabelTreeClassifier(RankingClassifier):
         if self.tree == "kmeans":
             vectors = class_centroids(prepared, own, memory)
         else:
-            vectors = confusion_vectors(rows, labels, weights, self.C, self.validation_fraction, generator, self.n_jobs)
+            how = self.C, prepared.bias, self.validation_fraction
+            vectors = confusion_vectors(rows, labels, weights, *how, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)
         seeds = generator.integers(2**31, size=self.n_trees).tolist()
 
         with workers(self.n_jobs) as pool:
             return list(pool.map(lambda seed: cluster_tree(vectors, widths, seed), seeds))
 
-    def _take_over(self, trees: list[TreeWeights]) -> None:
+    def _take_over(self, trees: list[TreeWeights], n_edges: int | None = None) -> None:
         self.trees_, self._leaf_index = trees, []
-        self._n_edges = sum(tree.n_weights for tree in trees)
+        self._n_edges = sum(tree.n_weights for tree in trees) if n_edges is None else n_edges
 
     def _own_taxonomy(self) -> Taxonomy | None:
         return None if self._class_tree is None else self._class_tree.taxonomy
-
-    def _view(self, rows: Rows) -> Rows:
-        return add_constant(rows, self.bias) if self.bias else rows
-
-    def _width_of_view(self, n_features: int) -> int:
-        return n_features + 1 if self.bias else n_features
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
         found = descend(
@@ -362,7 +356,7 @@ class LabelTreeClassifier(RankingClassifier):
     def _model_arrays(self) -> dict[str, npt.NDArray[Any]]:
         arrays: dict[str, npt.NDArray[Any]] = {}
         for number, tree in enumerate(self.trees_):
-            arrays |= prefixed(f"trees/{number}/", tree._asdict())
+            arrays |= prefixed(f"trees/{number}/", tree.to_arrays())
         if self._class_tree is not None:
             arrays |= prefixed("tree/", self._class_tree.to_arrays())
         return arrays
@@ -374,10 +368,9 @@ class LabelTreeClassifier(RankingClassifier):
         n_trees, n_classes = fitted.get("n_trees"), len(self.class_counts_)
         if not isinstance(n_trees, int) or not 1 <= n_trees <= len(stored):
             raise stored.fault("meta", f"the number of trees is {n_trees!r}")
-        width = self._width_of_view(self.n_features_in_)
         sections = [stored.section(f"trees/{number}/") for number in range(n_trees)]
-        self.trees_ = [tree_from(section, width, n_classes) for section in sections]
-        self._n_edges, self._leaf_index = n_edges, []
+        trees = [tree_from(section, self.n_features_in_, n_classes, self.bias) for section in sections]
+        self._take_over(trees, n_edges if all(map(_is_as_stored, trees, sections)) else None)
         own = stored.section("tree/")
         self._class_tree = class_tree_from(own, n_classes) if len(own) else None
         if self.tree is None and self._class_tree is not None:
@@ -385,6 +378,11 @@ class LabelTreeClassifier(RankingClassifier):
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("label trees rank by the weights of their nodes and not by one index")
+
+
+def _is_as_stored(tree: TreeWeights, section: Section) -> bool:
+    """Whether a tree is as the file has it: not if its bias was a feature there."""
+    return not len(tree.biases) or "biases" in section
 
 
 def _taxonomy(tree: Any) -> Any:

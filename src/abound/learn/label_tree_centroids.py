@@ -42,6 +42,8 @@ class Vectors(NamedTuple):
 def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None) -> Vectors:
     """Return the mean direction of each class's rows, in the `HEAVIEST` features of the class.
 
+    A constant feature is none of these: it would bring all classes together.
+
     Parameters
     ----------
     rows : SolverRows
@@ -56,7 +58,7 @@ def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None)
     Vectors
         One a class.
     """
-    n_features, n_classes = rows.n_features, labels.n_classes
+    n_features, n_classes = len(rows.features), labels.n_classes
     owners = np.repeat(np.arange(rows.n_rows, dtype=np.int32), np.diff(labels.indptr))
     class_rows = owners[np.argsort(labels.ids, kind="stable")]
     class_indptr = np.concatenate(([0], np.cumsum(labels.counts)))
@@ -68,7 +70,7 @@ def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None)
         class_rows, at_once = np.arange(len(class_rows), dtype=np.int32), VALUES_ON_DISK
     counts = np.empty(n_classes, dtype=np.int64)
     nothing = np.full(n_features, -1, dtype=np.int64)
-    given = rows.indptr, rows.indices, class_indptr, class_rows
+    given = rows.indptr, rows.indices, rows.n_constant, class_indptr, class_rows
     lengths = np.diff(rows.indptr)[class_rows]
     running = np.concatenate(([0], np.cumsum(lengths)))[class_indptr]
     parts = spans(running, 1 + int(running[-1]) // at_once)
@@ -82,6 +84,6 @@ def class_centroids(rows: SolverRows, labels: Labels, memory: int | None = None)
     indices, data = make(int(indptr[-1]), np.int32), make(int(indptr[-1]), np.float32)
     values = rows.data, row_weights
     for part in parts:
-        kernels.sum_centroids(*given[:2], *values, *given[2:], *part, indptr, nothing, *own, indices, data)
+        kernels.sum_centroids(*given[:3], *values, *given[3:], *part, indptr, nothing, *own, indices, data)
         let_go(rows.indices, rows.data, indices, data)
     return Vectors(indptr, indices, data, n_features, ENOUGH)

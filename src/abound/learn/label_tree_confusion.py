@@ -34,6 +34,7 @@ def confusion_vectors(
     labels: Labels,
     weights: Float32Array,
     cost: float,
+    bias: float,
     fraction: float,
     generator: np.random.Generator,
     n_jobs: int | None,
@@ -44,8 +45,8 @@ def confusion_vectors(
     ----------
     rows, labels, weights : Rows, Labels, float32 array
         What to learn from.
-    cost : float
-        C of the flat model.
+    cost, bias : float
+        C and bias of the flat model.
     fraction : float
         Part of the rows that is held out.
     generator : numpy Generator
@@ -65,7 +66,7 @@ def confusion_vectors(
     counts = sp.csr_array((labels.n_classes, labels.n_classes))
     part = data.take(kept)
     if len(part.labels.ids) and part.rows.indptr[-1] > part.rows.indptr[0]:
-        flat = LinearClassifier(C=cost, tol=0.01, cut=None, random_state=0, n_jobs=n_jobs)
+        flat = LinearClassifier(C=cost, bias=bias, tol=0.01, cut=None, random_state=0, n_jobs=n_jobs)
         X = sp.csr_array((part.rows.data, part.rows.indices, part.rows.indptr), shape=(len(kept), rows.n_features))
         flat._is_part = True
         flat.fit(X, part.labels, part.weights)

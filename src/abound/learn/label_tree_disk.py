@@ -148,9 +148,9 @@ def _level_rows(rows: SolverRows, pairs: Pairs, begin: int, end: int, memory: in
     )
     if len(order) == rows.n_rows and (np.diff(order) == 1).all():
         return rows, here
-    gathered = gather_rows(rows, order, memory)
+    indptr, indices, data = gather_rows(rows, order, memory)
     norms, weights = frozen(rows.norms[order], np.float32), frozen(rows.weights[order], np.float32)
-    return SolverRows(*gathered, norms, weights, rows.order, rows.features, rows.window), here
+    return rows._replace(indptr=indptr, indices=indices, data=data, norms=norms, weights=weights), here
 
 
 def _solve_level(

@@ -72,6 +72,9 @@ class Room(NamedTuple):
     limit: Float32Array
     sums: Float64Array
     state: IntArray
+    n_constant: int
+    """1 if the first feature of every row is a constant one, of the value ``bias``; else 0."""
+    bias: np.float32
 
 
 class Kept(NamedTuple):
@@ -141,6 +144,7 @@ class Written(NamedTuple):
     table: IdArray
     cell_counts: IntArray
     cells: IdArray
+    biases: Float32Array
 
 
 def solve_small_nodes(
@@ -170,7 +174,8 @@ def solve_small_nodes(
     n_known = np.minimum(pairs.values[begin:end], rows.n_features)
     room = _make_room(rows, pairs, begin, end, desk)
     kept = _make_kept(int((n_known * n_blocks).max()), desk)
-    out = _make_written(end - begin, int(n_known.sum()), int((n_known * n_blocks).sum()), desk)
+    biases = _make_biases(rows, int(n_blocks.sum()))
+    out = _make_written(end - begin, int(n_known.sum()), int((n_known * n_blocks).sum()), biases, desk)
     sizes = kernels.solve_nodes(
         *(rows.indptr, rows.indices, rows.data, rows.norms, rows.weights, rows.features),
         *(pairs.indptr, pairs.rows, pairs.places, n_children, begin, end),
@@ -260,12 +265,13 @@ def solve_large_node(
         for span in spans:
             kernels.take_background_duals(*span, room)
             forget()
-    kept, parts = _make_kept(n_features, desk), []
+    kept, parts, biases = _make_kept(n_features, desk), [], _make_biases(rows, n_blocks)
     for block in range(n_blocks):
         n_lanes = min(LANES, int(n_children[node]) - LANES * block)
         begin_block(room.local[: high - low], pairs.places[low:high], block, n_lanes)
         solve()
         n_kept = kernels.keep_heavy(n_features, block, n_lanes, settings.min_weight, room, 0, kept)
+        kernels.take_biases(n_features, n_lanes, LANES * block, room, biases)
         parts.append(Kept(kept.features[:n_kept].copy(), kept.blocks[:n_kept].copy(), kept.weights[:n_kept].copy()))
     kept = Kept(
         np.concatenate([part.features for part in parts]),
@@ -273,7 +279,7 @@ def solve_large_node(
         np.concatenate([part.weights for part in parts]),
     )
     n_kept = len(kept.features)
-    out = _make_written(1, n_features, n_kept, desk)
+    out = _make_written(1, n_features, n_kept, biases, desk)
     scratch = room.counts, room.cursor
     sizes = lay_out_node(room.features, n_features, room.offsets, kept, n_kept, *scratch, 0, 0, out)
     out.table_sizes[0], out.cell_counts[0] = sizes
@@ -320,6 +326,8 @@ def _make_room(rows: SolverRows, pairs: Pairs, begin: int, end: int, desk: Desk,
         limit=numbers("limit", LANES),
         sums=np.zeros((3, LANES)),
         state=np.zeros(4, dtype=np.int64),
+        n_constant=rows.n_constant,
+        bias=np.float32(rows.bias),
     )
 
 
@@ -328,17 +336,23 @@ def _make_kept(n: int, desk: Desk) -> Kept:
     return Kept(features, blocks, desk.lanes("kept_weights", n))
 
 
-def _make_written(n_nodes: int, n_entries: int, n_rows: int, desk: Desk) -> Written:
+def _make_biases(rows: SolverRows, n_blocks: int) -> Float32Array:
+    """Room for the biases of children, blocks of them: none without a constant feature."""
+    return np.zeros(LANES * n_blocks if rows.bias else 0, dtype=np.float32)
+
+
+def _make_written(n_nodes: int, n_entries: int, n_rows: int, biases: Float32Array, desk: Desk) -> Written:
     return Written(
         desk.array("out_table_sizes", n_nodes, np.int64),
         desk.array("out_table", 2 * (2 * n_entries + n_nodes), np.int32),
         desk.array("out_cell_counts", n_nodes, np.int64),
         desk.array("out_cells", 2 * n_entries + (1 + LANES) * n_rows, np.int32),
+        biases,
     )
 
 
 def _written(out: Written, n_nodes: int, table_size: int, n_cells: int) -> NodeEntries:
-    """A copy of what was written."""
+    """A copy of what was written to the desk."""
     if int(out.cell_counts[:n_nodes].max()) > MOST_CELLS:
         raise ValueError("a node of the tree has more than 2³¹ weights: use a larger min_weight, or more levels")
     return NodeEntries(
@@ -346,4 +360,5 @@ def _written(out: Written, n_nodes: int, table_size: int, n_cells: int) -> NodeE
         out.table[: 2 * table_size].copy(),
         out.cell_counts[:n_nodes].copy(),
         out.cells[:n_cells].copy(),
+        out.biases,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ import numpy.typing as npt
 
 from abound.distribute import spans
 from abound.index.class_index import ClassIndex
+from abound.learn.index_parts import bias_part
 from abound.rank import _fault_kernels as checks
 from abound.rank import _node_kernels as kernels
 from abound.rank._lane_sums import LANES
 from abound.rank.tree_weights import EMPTY, Edges, TreeWeights
 from abound.store import Section, check_indptr, check_numbers
-from abound.validation import Float64Array, IdArray, IntArray, Rows, check_number
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_number, frozen
 
 NODES_OF_QUADRATURE = 48
+
+_NO_BIASES: Float32Array = frozen(np.empty(0), np.float32)
 
 ENTRIES_A_CALL = 20_000_000
 """Places and cells from a file that one kernel call checks: a fraction of a second."""
@@ -37,7 +41,7 @@ def leaf_index(trees: Sequence[TreeWeights], n_features: int, n_classes: int) ->
     Returns
     -------
     ClassIndex
-        Mean over the trees; what all children of a node have in common is left out.
+        Mean over the trees; what all children of a node have in common is left out, but for their biases.
     """
     found: list[tuple[npt.NDArray[Any], ...]] = [(np.empty(0, np.int32),) * 2 + (np.empty(0, np.float32),)]
     for tree in trees:
@@ -48,7 +52,20 @@ def leaf_index(trees: Sequence[TreeWeights], n_features: int, n_classes: int) ->
         weights = edges.weights[at_leaf] / np.float32(len(trees))
         found.append((tree.table[2 * edges.entries[at_leaf]], ~codes[at_leaf], weights))
     features, classes, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return ClassIndex.from_edges(features, classes, weights, n_features=n_features, n_classes=n_classes)
+    index = ClassIndex.from_edges(features, classes, weights, n_features=n_features, n_classes=n_classes)
+    return replace(index, bias=_leaf_biases(trees, n_classes))
+
+
+def _leaf_biases(trees: Sequence[TreeWeights], n_classes: int) -> Float32Array | None:
+    """The biases of the last branches, by class; None if no tree has any."""
+    if not any(len(tree.biases) for tree in trees):
+        return None
+    biases = np.zeros(n_classes)
+    for tree in trees:
+        if len(tree.biases):
+            np.add.at(biases, tree.leaf_classes, tree.biases[tree.leaves])
+    mean: Float32Array = frozen(biases / len(trees), np.float32)
+    return mean
 
 
 def paths_to(tree: TreeWeights, c: int) -> list[list[int]]:
@@ -82,7 +99,7 @@ def path_contributions(trees: Sequence[TreeWeights], rows: Rows, c: int, link: i
     """Tell what each feature of one row adds to the chance of a class.
 
     The features grow together from nothing to what they are; each has its part of the way (integrated gradients). What
-    a row without features would get is shared out by the squares of the values.
+    a row without features would get is the bias's part; without a bias it is shared out by the squares of the values.
 
     Parameters
     ----------
@@ -98,7 +115,8 @@ def path_contributions(trees: Sequence[TreeWeights], rows: Rows, c: int, link: i
     Returns
     -------
     list of (feature, contribution)
-        In the order of the row, without those that add nothing; they add up to the chance of the class.
+        In the order of the row, without those that add nothing; the bias comes last, as the feature `BIAS`. They add up
+        to the chance of the class.
     """
     span = slice(rows.indptr[0], rows.indptr[-1])
     features, values = rows.indices[span], rows.data[span].astype(np.float64)
@@ -106,13 +124,16 @@ def path_contributions(trees: Sequence[TreeWeights], rows: Rows, c: int, link: i
     for tree in trees:
         for path in paths_to(tree, c):
             products = np.array([_weights_at(tree, slot, features) for slot in path]) * values
-            gained, chance = _along_the_way(products, link)
+            biases = tree.biases[path].astype(np.float64) if len(tree.biases) else np.zeros(len(path))
+            gained, chance = _along_the_way(products, biases, link)
             parts += gained / len(trees)
             total += chance / len(trees)
-    squares = values**2
-    if squares.any():
-        parts += (total - parts.sum()) * squares / squares.sum()
-    return [(f, part) for f, part in zip(features.tolist(), parts.tolist(), strict=True) if part]
+    squares, rest = values**2, total - float(parts.sum())
+    has_bias = any(len(tree.biases) for tree in trees)
+    if squares.any() and not has_bias:
+        parts += rest * squares / squares.sum()
+    own = [(f, part) for f, part in zip(features.tolist(), parts.tolist(), strict=True) if part]
+    return own + bias_part(rest if has_bias else 0.0)
 
 
 def _owner(tree: TreeWeights, slot: int) -> int:
@@ -130,17 +151,19 @@ def _weights_at(tree: TreeWeights, slot: int, features: IdArray) -> Float64Array
     return weights
 
 
-def _along_the_way(products: Float64Array, link: int) -> tuple[Float64Array, float]:
-    """What each column gains of the chance at ``t·products`` as t goes from 0 to 1, and the chance at 1."""
-    scores = products.sum(axis=1)
+def _along_the_way(products: Float64Array, biases: Float64Array, link: int) -> tuple[Float64Array, float]:
+    """What each column gains of the chance at ``biases + t·products`` as t goes from 0 to 1, and the chance at 1."""
+    gains = products.sum(axis=1)
+    scores = biases + gains
     # Where a score passes 1 the squared hinge bends; between such points the quadrature is as good as exact.
-    bends = 1 / scores[scores > 1] if link == 0 else np.empty(0)
-    bounds = np.unique(np.concatenate(([0.0, 1.0], bends)))
+    passes = (biases < 1) != (scores < 1) if link == 0 else np.zeros(len(gains), dtype=np.bool_)
+    bends = (1 - biases[passes]) / gains[passes]
+    bounds = np.unique(np.concatenate(([0.0, 1.0], np.clip(bends, 0, 1))))
     nodes, shares = np.polynomial.legendre.leggauss(NODES_OF_QUADRATURE)
     widths = np.diff(bounds)[:, None]
     times = (bounds[:-1, None] + widths * (nodes + 1) / 2).ravel()
     steps = (widths * shares / 2).ravel()
-    at = np.outer(times, scores)
+    at = biases + np.outer(times, gains)
     if link == 0:
         logarithms, slopes = -(np.maximum(0, 1 - at) ** 2), 2 * np.maximum(0, 1 - at)
         last = -(np.maximum(0, 1 - scores) ** 2)
@@ -215,7 +238,7 @@ def _those(edges: Edges, which: IntArray) -> Edges:
     return edges._replace(entries=edges.entries[which], places=edges.places[which], weights=edges.weights[which])
 
 
-def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
+def tree_from(section: Section, n_features: int, n_classes: int, constant: Any = 0.0) -> TreeWeights:
     """Read a tree from a model file, checked so that kernels may follow its pointers.
 
     Parameters
@@ -224,6 +247,8 @@ def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
         The arrays of a `TreeWeights` by name.
     n_features, n_classes : int
         What features and classes may be.
+    constant : object
+        The learner's ``bias``: in files without biases a number was the value of one more feature, the last.
 
     Returns
     -------
@@ -242,8 +267,14 @@ def tree_from(section: Section, n_features: int, n_classes: int) -> TreeWeights:
     table_indptr = _pointers(section, "table_indptr", n_nodes, len(table) // 2)
     cells = section.require("cells", np.int32)
     cell_indptr = _pointers(section, "cell_indptr", n_nodes, len(cells))
-    tree = TreeWeights(slot_indptr, slots, table_indptr, table, cell_indptr, cells)
-    _check_nodes(section, tree, n_features)
+    has_biases = "biases" in section
+    biases = section.require_numbers("biases", np.float32, (len(slots),)) if has_biases else _NO_BIASES
+    tree = TreeWeights(slot_indptr, slots, table_indptr, table, cell_indptr, cells, biases)
+    is_feature = not has_biases and isinstance(constant, float | int) and constant != 0
+    _check_nodes(section, tree, n_features + int(is_feature))
+    if is_feature:
+        tree = tree.with_constant(n_features, float(constant))
+        check_numbers(section.name_of("cells"), tree.biases)
     return tree
 
 

@@ -17,12 +17,12 @@ from abound.learn.class_costs import check_class_weight, class_costs, weighted_r
 from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.light_weights import Lightest
-from abound.learn.linear_choice import choose_cost
+from abound.learn.linear_choice import C_GRID, choose_cost
 from abound.learn.linear_disk import linear_needs
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, Solved, solve_one_vs_rest
-from abound.learn.row_views import add_constant
+from abound.learn.row_views import check_bias, own_bias
 from abound.memory import check_memory, require_memory
 from abound.scratch import is_mapped
 from abound.store import Section
@@ -39,7 +39,7 @@ from abound.validation import (
     make_generator,
 )
 
-LIGHTEST = Lightest(hinges=0.06, logistic=0.015)
+LIGHTEST = Lightest(hinges=0.07, logistic=0.015)
 
 
 class LinearClassifier(RankingClassifier):
@@ -55,12 +55,13 @@ class LinearClassifier(RankingClassifier):
         SVM with squared or plain hinge loss, or logistic regression.
     C : float or "cv", default=1.0
         What errors cost against the length of the weights. "cv" chooses among ``C_grid`` by cross-validation.
-    C_grid : sequence of float, default=(0.001, 0.01, 0.1, 1, 10, 100, 1000)
+    C_grid : sequence of float, default=(0.001, 0.003, 0.01, ..., 300, 1000)
         Candidates of "cv".
     n_folds : int, default=3
         Folds of "cv".
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value, whose weight is regularised like the others.
+    bias : float or "auto", default="auto"
+        Every row has one more feature of this value, whose weight is regularised like the others but never pruned;
+        "auto" is the root mean square length of the rows, 1 if they have unit length. 0 is none.
     class_weight : None, "balanced" or dict, default=None
         A dictionary multiplies C for the rows of its classes; "balanced" gives the positive and negative rows of each
         class the same total weight.
@@ -70,7 +71,8 @@ class LinearClassifier(RankingClassifier):
         Sweeps over the rows after which a block of classes is left as it is, with a warning.
     min_weight : float or None, default=None
         Weights that differ little from what all classes share are left out: by less than this part of the largest such
-        difference of a typical class. None: 0.06, or 0.015 with the logistic loss. 0 keeps all.
+        difference of a typical class. None: 0.07, or 0.015 with the
+        logistic loss, and less where that would change answers. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -124,9 +126,9 @@ class LinearClassifier(RankingClassifier):
         self,
         loss: str = "squared_hinge",
         C: float | str = 1.0,
-        C_grid: Any = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
+        C_grid: Any = C_GRID,
         n_folds: int = 3,
-        bias: float = 0.0,
+        bias: float | str = "auto",
         class_weight: Any = None,
         tol: float = 1e-3,
         max_sweeps: int = 1000,
@@ -210,7 +212,7 @@ class LinearClassifier(RankingClassifier):
         for cost in self.C_grid:
             check_number("C_grid", cost, 0, above=True)
         check_number("n_folds", self.n_folds, 2, whole=True)
-        check_number("bias", self.bias)
+        check_bias(self.bias)
         check_class_weight(self.class_weight)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
@@ -221,15 +223,16 @@ class LinearClassifier(RankingClassifier):
         self, rows: Rows, labels: Labels, weights: Float32Array, costs: list[float], pool: Workers
     ) -> list[Solved]:
         generator = make_generator(self.random_state)
-        given, memory = (rows, weights, generator, self.bias), check_memory(self.memory)
+        given = rows, weights, generator, own_bias(self.bias, rows, weights)
+        memory = check_memory(self.memory)
         on_disk = self._on_disk and memory is not None and is_mapped(rows.data)
         prepared = solver_rows_on_disk(*given, memory or 0) if on_disk else solver_rows(*given)
         seed = int(generator.integers(2**31))
         min_weight = LIGHTEST.of(self.min_weight, self.loss)
-        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed)
+        unharmed = self.min_weight is None
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed, unharmed)
         class_weights = class_costs(self.class_weight, labels, weights)
-        width = self._width_of_view(rows.n_features)
-        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, width, pool)
+        return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, rows.n_features, pool)
 
     def _check_needs(self, rows: Rows, labels: Labels) -> bool:
         """Tell whether the rows stay on disk; refuse, before anything is done, what ``memory`` does not allow."""
@@ -247,15 +250,9 @@ class LinearClassifier(RankingClassifier):
             return [solved.index for solved in self._solve(some, own, counts, costs, pool)]
 
         best, self.history_ = choose_cost(
-            solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
+            solve, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
         )
         return best
-
-    def _view(self, rows: Rows) -> Rows:
-        return add_constant(rows, self.bias) if self.bias else rows
-
-    def _width_of_view(self, n_features: int) -> int:
-        return n_features + 1 if self.bias else n_features
 
     def _remap(self, new_ids: IdArray, n_classes: int) -> None:
         self._index = self._index.remap_classes(new_ids, n_classes)

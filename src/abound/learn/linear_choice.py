@@ -15,10 +15,12 @@ from abound.measure.ranking import recall
 from abound.rank.topk import rank_topk
 from abound.validation import Float32Array, Rows, make_generator
 
+C_GRID = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+"""What "cv" chooses among unless told otherwise."""
+
 
 def choose_cost(
     solve: Callable[[Rows, Labels, Float32Array, list[float]], list[ClassIndex]],
-    view: Callable[[Rows], Rows],
     rows: Rows,
     labels: Labels,
     weights: Float32Array,
@@ -33,8 +35,6 @@ def choose_cost(
     ----------
     solve : callable
         From rows, labels, weights and values of C to their models.
-    view : callable
-        Rows as the models see them.
     rows, labels, weights : Rows, Labels, float32 array
         The training data.
     costs : sequence of float
@@ -61,7 +61,7 @@ def choose_cost(
         held = np.sort(shuffled[fold::n_folds])
         kept = np.sort(np.setdiff1d(shuffled, held))
         solved = solve(take_rows(rows, kept), labels.take(kept), weights[kept], ordered)
-        truth, held_rows = labels.take(held), view(take_rows(rows, held))
+        truth, held_rows = labels.take(held), take_rows(rows, held)
         for c, model in enumerate(solved):
             ranking = rank_topk(model, held_rows, 1, every_class=True, n_jobs=n_jobs)
             found[fold, c] = recall(true_ranks(ranking.ids, truth), 1)

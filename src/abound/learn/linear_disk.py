@@ -80,9 +80,9 @@ def join_edges_on_disk(blocks: Sequence[Edges], rows: SolverRows, offset: Float3
     ClassIndex
         That of `abound.learn.one_vs_rest.join_edges`.
     """
-    lists = _lists_by_feature(blocks, rows.n_features, n_classes)
+    lists = _lists_by_feature(blocks, len(rows.features), n_classes)
     place = np.zeros(len(offset), dtype=np.int64)
-    place[rows.features] = np.arange(rows.n_features)
+    place[rows.features] = np.arange(len(rows.features))
     degrees = np.zeros(len(offset), dtype=np.int64)
     degrees[rows.features] = np.diff(lists.indptr)
     indptr = np.concatenate(([0], np.cumsum(degrees)))

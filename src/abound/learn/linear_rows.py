@@ -28,9 +28,11 @@ class SolverRows(NamedTuple):
     order: IntArray
     """The user's row behind each row."""
     features: IdArray
-    """The user's feature behind each feature; the constant feature of a bias comes after all of them."""
+    """The user's feature behind each feature, but for the constant one."""
     window: int = 0
     """Entries of rows on disk that are shuffled together and let go of together; 0 for rows in memory."""
+    bias: float = 0.0
+    """The value of a constant feature that comes before all others; 0 if there is none."""
 
     @property
     def n_rows(self) -> int:
@@ -38,9 +40,36 @@ class SolverRows(NamedTuple):
         return len(self.norms)
 
     @property
+    def n_constant(self) -> int:
+        """How many features are constant: 1 or 0."""
+        return int(self.bias != 0)
+
+    @property
     def n_features(self) -> int:
-        """Number of features that occur."""
-        return len(self.features)
+        """Number of features that occur, with the constant one."""
+        return self.n_constant + len(self.features)
+
+    def featured(self, weights: Float32Array) -> Float32Array:
+        """Return weights by feature without those of the constant one."""
+        return weights[self.n_constant :]
+
+    def biases(self, weights: Float32Array) -> Float32Array:
+        """Return what the constant feature adds to each score.
+
+        Parameters
+        ----------
+        weights : float32 array of shape (n_features, n)
+            Of some classes.
+
+        Returns
+        -------
+        float32 array of shape (n,)
+            0 without a constant feature.
+        """
+        if not self.bias:
+            return np.zeros(weights.shape[1], np.float32)
+        added: Float32Array = np.float32(self.bias) * weights[0]
+        return added
 
 
 def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generator, bias: float = 0.0) -> SolverRows:
@@ -55,7 +84,7 @@ def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generato
     generator : numpy Generator
         Draws the order.
     bias : float
-        If not 0, every row gets a last feature of this value.
+        If not 0, every row gets a first feature of this value.
 
     Returns
     -------
@@ -68,7 +97,7 @@ def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generato
         (values, rows.indices[first : rows.indptr[-1]], rows.indptr - first), shape=(rows.n_rows, rows.n_features)
     )
     if bias:
-        matrix = sp.hstack([matrix, np.full((rows.n_rows, 1), bias, dtype=np.float32)], format="csr")
+        matrix = sp.hstack([np.full((rows.n_rows, 1), bias, dtype=np.float32), matrix], format="csr")
     norms = row_norms(matrix)
     order = generator.permutation(rows.n_rows)
     order = order[(norms[order] > 0) & (weights[order] > 0)]
@@ -86,7 +115,8 @@ def solver_rows(rows: Rows, weights: Float32Array, generator: np.random.Generato
         frozen(norms[order], np.float32),
         frozen(weights[order], np.float32),
         frozen(order, np.int64),
-        frozen(features, np.int32),
+        frozen(features[1:] - 1 if bias else features, np.int32),
+        bias=bias,
     )
 
 

@@ -28,6 +28,10 @@ class MMPClassifier(PrototypeLearner):
         A factor on every change.
     average : bool, default=True
         Rank by the mean of the weights over all steps rather than the last ones.
+    bias : float or "auto", default="auto"
+        Every row has one more feature of this value, whose weight is learned like the others but never cut; "auto" is
+        half the root mean square length of the rows, those of ``fit`` or of the first ``partial_fit``: 0.5 if they have
+        unit length. 0 is none.
     passes : int, default=5
         Passes over the rows in ``fit``.
     keep : float, int or None, default=None
@@ -76,6 +80,7 @@ class MMPClassifier(PrototypeLearner):
         pairs: str = "all",
         rate: float = 1.0,
         average: bool = True,
+        bias: float | str = "auto",
         passes: int = 5,
         keep: float | int | None = None,
         keep_when: str = "end",
@@ -94,6 +99,7 @@ class MMPClassifier(PrototypeLearner):
         self.pairs = pairs
         self.rate = rate
         self.average = average
+        self.bias = bias
         self.passes = passes
         self.keep = keep
         self.keep_when = keep_when

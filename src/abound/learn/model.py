@@ -110,8 +110,8 @@ class Model:
         parts = self.estimator.explain(self.vectoriser.transform([text]), label)
         if self.vectoriser.hashing is not None:
             return parts
-        names = self.vectoriser.feature_names([feature for feature, _ in parts])
-        return [(name, value) for name, (_, value) in zip(names, parts, strict=True)]
+        words = iter(self.vectoriser.feature_names([feature for feature, _ in parts if feature != "bias"]))
+        return [(feature if feature == "bias" else next(words), value) for feature, value in parts]
 
     def partial_fit(self, inputs: Any, y: Any) -> Self:
         """Learn more, new words and new classes included.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,15 @@ from abound.index.class_index import ClassIndex
 from abound.labels import Labels
 from abound.learn import _linear_kernels as kernels
 from abound.learn._lanes import LANES
-from abound.learn.light_weights import SAMPLED_CLASSES, typical_weight, without_light
+from abound.learn.light_weights import (
+    LEAST_TRIED,
+    SAMPLED_CLASSES,
+    TRIED_CLASSES,
+    lightest_without_harm,
+    tried_rows,
+    typical_weight,
+    without_light,
+)
 from abound.learn.linear_disk import edges_on_disk, join_edges_on_disk
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import (
@@ -42,6 +50,8 @@ class Settings(NamedTuple):
     max_sweeps: int
     min_weight: float
     seed: int
+    unharmed: bool = False
+    """Whether to take less than ``min_weight`` where that would change answers; see `lightest_without_harm`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +117,8 @@ class Problem:
         return len(self.positives.indptr) - 1
 
 
-Found = list[tuple[Edges, Outcome]]
-"""What is found of a block: heavy edges and outcome for each C."""
+Found = list[tuple[Edges, Outcome, Float32Array]]
+"""What is found of a block: heavy edges, outcome and biases for each C."""
 
 
 def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
@@ -123,11 +133,11 @@ def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
 
     Returns
     -------
-    list of (Edges, Outcome)
+    list of (Edges, Outcome, float32 array)
         For each C.
     """
     first, least = part
-    settings, class_weights = problem.settings, problem.class_weights
+    settings, class_weights, featured = problem.settings, problem.class_weights, problem.rows.featured
     block = problem.spare.take(Block, problem.rows)
     n_lanes = min(LANES, problem.n_classes - first)
     start_block(block, problem.backgrounds[0], *problem.positives.of_block(first, n_lanes))
@@ -137,9 +147,10 @@ def solve_block(part: tuple[int, Sequence[float]], problem: Problem) -> Found:
         outcome = block.solve(
             lane_costs, settings.loss, settings.tol, settings.max_sweeps, settings.seed + 7919 * first
         )
-        edges = heavy_edges(block.weights, background.weights, n_lanes, lightest, first)
+        edges = heavy_edges(featured(block.weights), featured(background.weights), n_lanes, lightest, first)
         edges = edges_on_disk(edges) if problem.rows.window else edges
-        found.append((edges, outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])))
+        own = outcome._replace(objective=outcome.objective[:n_lanes], gap=outcome.gap[:n_lanes])
+        found.append((edges, own, problem.rows.biases(block.weights[:, :n_lanes])))
     problem.spare.give(block)
     return found
 
@@ -200,15 +211,38 @@ def solve_one_vs_rest(
                 solved[first] = found
                 progress.advance(LANES)
 
+        def prune(least: Sequence[float]) -> None:
+            for first, found in solved.items():
+                solved[first] = [
+                    (without_light(edges, lightest, bool(rows.window)), outcome, biases)
+                    for (edges, outcome, biases), lightest in zip(found, least, strict=True)
+                ]
+
         solve(sample, [0.0] * len(costs))
         least = [
             settings.min_weight * typical_weight([solved[first][c][0] for first in sample]) for c in range(len(costs))
         ]
-        for first in sample:
-            solved[first] = [
-                (without_light(edges, lightest), outcome)
-                for (edges, outcome), lightest in zip(solved[first], least, strict=True)
+        if settings.unharmed:
+            tried = firsts[:: max(1, len(firsts) * LANES // TRIED_CLASSES)]
+            floor = [LEAST_TRIED * heaviest for heaviest in least]
+            prune(floor)
+            solve([first for first in tried if first not in solved], floor)
+            some = [first for first in firsts if first in solved]
+            classes = np.concatenate([np.arange(first, min(first + LANES, n_classes)) for first in some])
+            least = [
+                unharmed_threshold(
+                    rows,
+                    problem.positives,
+                    [solved[first][c][0] for first in some],
+                    rows.featured(background.weights),
+                    np.concatenate([solved[first][c][2] for first in some]),
+                    classes,
+                    n_features,
+                    heaviest,
+                )
+                for c, (background, heaviest) in enumerate(zip(backgrounds, least, strict=True))
             ]
+        prune(least)
         solve([first for first in firsts if first not in solved], least)
     return [
         _join([solved[first][c] for first in firsts], rows, background, n_features, n_classes)
@@ -216,12 +250,54 @@ def solve_one_vs_rest(
     ]
 
 
-def _join(
-    found: list[tuple[Edges, Outcome]], rows: SolverRows, background: Background, n_features: int, n_classes: int
-) -> Solved:
-    outcomes = [outcome for _, outcome in found]
+def unharmed_threshold(
+    rows: SolverRows,
+    positives: Positives,
+    blocks: Sequence[Edges],
+    offset: Float32Array,
+    biases: Float32Array,
+    classes: IntArray,
+    n_features: int,
+    heaviest: float,
+) -> float:
+    """Try on some classes, and on rows of theirs, how far pruning may go.
+
+    Parameters
+    ----------
+    rows : SolverRows
+        The rows.
+    positives : Positives
+        The rows of each class.
+    blocks : sequence of Edges
+        The edges of some classes, from a threshold on that certainly does no harm.
+    offset : float32 array
+        What was subtracted from all classes, by the solver's features but the constant one.
+    biases : float32 array
+        Of these classes.
+    classes : int64 array
+        These classes.
+    n_features : int
+        The user's features.
+    heaviest : float
+        The largest threshold to try.
+
+    Returns
+    -------
+    float
+        See `abound.learn.light_weights.lightest_without_harm`.
+    """
+    n_classes = len(positives.indptr) - 1
+    own = [positives.rows[positives.indptr[c] : positives.indptr[c + 1]] for c in classes.tolist()]
+    all_biases, new_ids = np.zeros(n_classes, np.float32), np.full(n_classes, -1, np.int32)
+    all_biases[classes], new_ids[classes] = biases, np.arange(len(classes))
+    index = join_edges(blocks, rows, offset, all_biases, n_features, n_classes).remap_classes(new_ids, len(classes))
+    return lightest_without_harm(index, tried_rows(rows, np.concatenate(own), n_features), heaviest)
+
+
+def _join(found: Found, rows: SolverRows, background: Background, n_features: int, n_classes: int) -> Solved:
+    blocks, outcomes, biases = zip(*found, strict=True)
     return Solved(
-        join_edges([edges for edges, _ in found], rows, background.weights, n_features, n_classes),
+        join_edges(blocks, rows, rows.featured(background.weights), np.concatenate(biases), n_features, n_classes),
         np.concatenate([outcome.objective for outcome in outcomes]),
         np.concatenate([outcome.gap for outcome in outcomes]),
         float(np.mean([outcome.n_sweeps for outcome in outcomes])),
@@ -230,7 +306,12 @@ def _join(
 
 
 def join_edges(
-    blocks: Sequence[Edges], rows: SolverRows, offset: Float32Array, n_features: int, n_classes: int
+    blocks: Sequence[Edges],
+    rows: SolverRows,
+    offset: Float32Array,
+    biases: Float32Array,
+    n_features: int,
+    n_classes: int,
 ) -> ClassIndex:
     """Put the edges of all blocks into one index over the user's features.
 
@@ -241,7 +322,9 @@ def join_edges(
     rows : SolverRows
         Whose features they are.
     offset : float32 array
-        What was subtracted from all classes, by the solver's features.
+        What was subtracted from all classes, by the solver's features but the constant one.
+    biases : float32 array of shape (n_classes,)
+        What is added to the score of each class; left out of the index if there is no constant feature.
     n_features, n_classes : int
         The shape.
 
@@ -250,10 +333,11 @@ def join_edges(
     ClassIndex
         With the offset, by the user's features.
     """
+    bias = frozen(biases, np.float32) if rows.bias else None
     full = np.zeros(n_features, dtype=np.float32)
     full[rows.features] = offset
     if rows.window:
-        return join_edges_on_disk(blocks, rows, frozen(full, np.float32), n_classes)
+        return replace(join_edges_on_disk(blocks, rows, frozen(full, np.float32), n_classes), bias=bias)
     degrees = np.zeros(n_features, dtype=np.int64)
     for edges in blocks:
         degrees[rows.features] += edges.counts
@@ -262,6 +346,7 @@ def join_edges(
     classes, weights = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
     for edges in blocks:
         kernels.place_edges(*edges, rows.features, cursor, classes, weights)
-    return ClassIndex.from_lists(
+    index = ClassIndex.from_lists(
         indptr, classes, weights, n_classes=n_classes, offset=frozen(full, np.float32) if full.any() else None
     )
+    return replace(index, bias=bias)

@@ -44,7 +44,6 @@ from abound.validation import (
     check_number,
     check_rows,
     check_sample_weight,
-    is_large,
     make_generator,
 )
 
@@ -211,7 +210,7 @@ class OnlineClassifier(RankingClassifier):
         finally:
             self._settle(rows)
         del self.history_[:-LONGEST_HISTORY]
-        if is_large(X, weights):
+        if self._may_be_large(X, weights):
             self._check_learned()
         self._warn_of_silent(take_rows(rows, new), labels.take(new))
         return self

@@ -54,8 +54,8 @@ class OrthogonalTransferClassifier(TreeLearner):
         Stop when the duality gap is below this part of the objective.
     max_sweeps : int, default=1000
         Sweeps over the rows after which the weights are taken as they are, with a warning.
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value, whose weight is regularised like the others.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -104,7 +104,7 @@ class OrthogonalTransferClassifier(TreeLearner):
         C: float = 100.0,
         tol: float = 0.01,
         max_sweeps: int = 1000,
-        bias: float = 0.0,
+        bias: float | str = "auto",
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -148,7 +148,7 @@ class OrthogonalTransferClassifier(TreeLearner):
         )
         generator = make_generator(self.random_state)
         solution = solve_dual(problem, max_sweeps=self.max_sweeps, tol=self.tol, generator=generator)
-        self._take(ClassIndex.from_matrix(solution.weights), solution.history)
+        self._take(ClassIndex.from_matrix(solution.weights).with_constant(self._constant), solution.history)
         return self._learn_decisions(X, examples.labels, examples.weights)
 
     @property
@@ -165,7 +165,7 @@ class OrthogonalTransferClassifier(TreeLearner):
     def _take(self, nodes: ClassIndex, history: list[dict[str, Any]]) -> None:
         """Rank by the weights of nodes."""
         self.nodes_ = nodes
-        self._index = ClassIndex.from_matrix(nodes.to_matrix() @ path_incidence(self.tree_))
+        self._index = nodes.combine(path_incidence(self.tree_))
         self.history_ = history
 
     def _rank(self, rows: Rows, k: int, allowed: npt.NDArray[np.bool_] | None) -> Ranking:
@@ -214,8 +214,8 @@ class OrthogonalTransferClassifier(TreeLearner):
 
     def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._restore_tree(stored)
-        width = self._width_of_view(self.n_features_in_)
-        self._take(index_from(stored.section("nodes/"), width, self.tree_.n_nodes), history_from(stored, fitted))
+        shape = self.n_features_in_, self.tree_.n_nodes
+        self._take(index_from(stored.section("nodes/"), *shape, self.bias), history_from(stored, fitted))
 
     def _restore(self, index: ClassIndex, state: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         raise ValueError("orthogonal transfer ranks by the nodes of a tree and not by one index")

@@ -26,6 +26,7 @@ from abound.learn.dichotomizers import Codes, Dichotomizers, dichotomizers_from,
 from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
 from abound.learn.one_vs_rest import Settings
+from abound.learn.row_views import check_bias, own_bias
 from abound.progress import track
 from abound.rank.topk import Ranking, score_all, spread
 from abound.store import Section
@@ -69,6 +70,8 @@ class OutputCodeClassifier(RankingClassifier):
         thousand million pairs of words.
     C : float, default=1.0
         What errors of the classifiers cost against the length of their weights.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     tol : float, default=0.02
         A classifier is solved when its duality gap is at most this part of its objective.
     max_sweeps : int, default=1000
@@ -122,6 +125,7 @@ class OutputCodeClassifier(RankingClassifier):
         decode: str = "loss",
         n_codes: int = 5000,
         C: float = 1.0,
+        bias: float | str = "auto",
         tol: float = 0.02,
         max_sweeps: int = 1000,
         min_weight: float = 0.01,
@@ -136,6 +140,7 @@ class OutputCodeClassifier(RankingClassifier):
         self.decode = decode
         self.n_codes = n_codes
         self.C = C
+        self.bias = bias
         self.tol = tol
         self.max_sweeps = max_sweeps
         self.min_weight = min_weight
@@ -175,7 +180,7 @@ class OutputCodeClassifier(RankingClassifier):
         n_bits = self.n_bits or int(np.ceil(BITS_A_DOUBLING * np.log2(labels.n_classes)))
         codes = best_codes(labels.n_classes, n_bits, self.n_codes, seed, self.n_jobs)
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, seed)
-        prepared = solver_rows(rows, weights, generator)
+        prepared = solver_rows(rows, weights, generator, own_bias(self.bias, rows, weights))
         with training_workers(self, rows, labels, weights) as pool:
             self.dichotomizers_, _, n_unfinished = train_dichotomizers(
                 prepared, labels, codes, self.C, settings, rows.n_features, pool
@@ -199,6 +204,7 @@ class OutputCodeClassifier(RankingClassifier):
         check_choice("decode", self.decode, ("loss", "hamming"))
         check_number("n_codes", self.n_codes, 1, whole=True)
         check_number("C", self.C, 0, above=True)
+        check_bias(self.bias)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)

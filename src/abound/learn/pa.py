@@ -41,6 +41,10 @@ class PAClassifier(PrototypeLearner):
     average : bool, default=True
         Rank by the mean of the weights over all steps rather than the last ones. Better on validation data from the
         second or third pass on; the last weights react to one example at once.
+    bias : float or "auto", default="auto"
+        Every row has one more feature of this value, whose weight is learned like the others but never cut; "auto" is
+        half the root mean square length of the rows, those of ``fit`` or of the first ``partial_fit``: 0.5 if they have
+        unit length. 0 is none.
     passes : int, default=5
         Passes over the rows in ``fit``.
     keep : float, int or None, default=None
@@ -91,6 +95,7 @@ class PAClassifier(PrototypeLearner):
         margin: float = 1.0,
         rate: float = 1.0,
         average: bool = True,
+        bias: float | str = "auto",
         passes: int = 5,
         keep: float | int | None = None,
         keep_when: str = "end",
@@ -112,6 +117,7 @@ class PAClassifier(PrototypeLearner):
         self.margin = margin
         self.rate = rate
         self.average = average
+        self.bias = bias
         self.passes = passes
         self.keep = keep
         self.keep_when = keep_when
@@ -138,7 +144,7 @@ class PAClassifier(PrototypeLearner):
     _log: Any = None
 
     def _walk(self, examples: Examples, batch: Batch) -> Callable[[int, int], None]:
-        rows, labels = examples.rows, examples.labels
+        rows, labels, constant = examples.rows, examples.labels, self._state.bias.squared
         log = np.empty((0, 4)) if self._log is None else self._log
         bits = batch.scores.view(np.int32)
 
@@ -146,7 +152,7 @@ class PAClassifier(PrototypeLearner):
             kernels.passive_aggressive(
                 *(rows.indptr, rows.data, labels.indptr, labels.ids, examples.weights),
                 *(examples.order, begin, end, float(self.margin), float(self.rate), float(self.C)),
-                *(self.variant == "PA-II", self.variant == "PA-I", self.step == "original"),
+                *(self.variant == "PA-II", self.variant == "PA-I", self.step == "original", constant),
                 *(batch.change_indptr, batch.change_classes, batch.changes, batch.products),
                 *(batch.scores, bits, batch.tally, log),
             )

@@ -42,8 +42,8 @@ class PathSVMClassifier(TreeLearner):
         Stop when the duality gap is below this part of the objective.
     max_sweeps : int, default=1000
         Sweeps over the rows after which the weights are taken as they are, with a warning.
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value, whose weight is regularised like the others.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -86,7 +86,7 @@ class PathSVMClassifier(TreeLearner):
         rescaling: str = "slack",
         tol: float = 0.01,
         max_sweeps: int = 1000,
-        bias: float = 0.0,
+        bias: float | str = "auto",
         calibrate: str | None = None,
         cut: str | None = "auto",
         random_state: Any = 0,
@@ -132,7 +132,8 @@ class PathSVMClassifier(TreeLearner):
         )
         generator = make_generator(self.random_state)
         solution = solve_dual(problem, max_sweeps=self.max_sweeps, tol=self.tol, generator=generator)
-        self._index, self.history_ = ClassIndex.from_matrix(solution.weights), solution.history
+        self._index = ClassIndex.from_matrix(solution.weights).with_constant(self._constant)
+        self.history_ = solution.history
         return self._learn_decisions(X, examples.labels, examples.weights)
 
     def _check_parameters(self) -> None:

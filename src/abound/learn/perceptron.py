@@ -8,6 +8,7 @@ from random weights in [-1, 1] and stop after five passes without a better train
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from abound.learn import _prototype_kernels as kernels
 from abound.learn._prototype_lists import lists_from
 from abound.learn.online import Examples
 from abound.learn.prototype import PrototypeLearner, PrototypeState
+from abound.learn.prototype_bias import no_bias
 from abound.learn.prototype_parts import Batch
 from abound.validation import (
     check_choice,
@@ -46,6 +48,10 @@ class PerceptronClassifier(PrototypeLearner):
         A factor on every change.
     average : bool, default=True
         Rank by the mean of the weights over all steps rather than the last ones.
+    bias : float or "auto", default="auto"
+        Every row has one more feature of this value, whose weight is learned like the others but never cut; "auto" is
+        half the root mean square length of the rows, those of ``fit`` or of the first ``partial_fit``: 0.5 if they have
+        unit length. 0 is none.
     passes : int, default=5
         Passes over the rows in ``fit``, at most; 1 is the single-pass mode.
     keep : float, int or None, default=None
@@ -91,6 +97,7 @@ class PerceptronClassifier(PrototypeLearner):
         init: str = "zero",
         rate: float = 1.0,
         average: bool = True,
+        bias: float | str = "auto",
         passes: int = 5,
         keep: float | int | None = None,
         keep_when: str = "end",
@@ -109,6 +116,7 @@ class PerceptronClassifier(PrototypeLearner):
         self.init = init
         self.rate = rate
         self.average = average
+        self.bias = bias
         self.passes = passes
         self.keep = keep
         self.keep_when = keep_when
@@ -157,8 +165,10 @@ class PerceptronClassifier(PrototypeLearner):
         first = members[0]
         self._remember_from(first)
         weights = sum(member._mean_weights() for member in members) / self.n_members
-        lists = lists_from(weights.astype(np.float32).tocsr())
-        self._state = PrototypeState(first._state.n_features, first._state.n_classes, None, lists, first._state.since)
+        lists, known = lists_from(weights.astype(np.float32).tocsr()), first._state
+        bias = replace(no_bias(weights.shape[1]), constant=known.bias.constant)
+        bias.added[:] = sum(member._mean_bias() for member in members) / self.n_members
+        self._state = PrototypeState(known.n_features, known.n_classes, None, lists, known.since, bias)
         self.history_ = [entry | {"member": j} for j, member in enumerate(members) for entry in member.history_]
         n_rows = check_rows(self, X, reset=False).n_rows
         return self._learn_decisions(X, check_labels(y, n_rows), check_sample_weight(sample_weight, n_rows))

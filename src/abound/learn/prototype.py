@@ -33,13 +33,14 @@ from abound.learn.disk_sums import add_to_sums
 from abound.learn.index_parts import prefixed
 from abound.learn.kept_lists import lists_from_arrays, lists_to_arrays
 from abound.learn.online import Examples, OnlineClassifier, OnlineState
+from abound.learn.prototype_arrays import csr_arrays, csr_from, remapped, steps_from
+from abound.learn.prototype_bias import Bias, bias_from, exported, no_bias
 from abound.learn.prototype_parts import Batch, ChangeBook, edges_kept, heaviest, make_batch, repeated_rows
-from abound.learn.row_views import feature_counts
+from abound.learn.row_views import check_bias, feature_counts
 from abound.memory import check_memory
 from abound.scratch import is_mapped
 from abound.store import Section
-from abound.store.check import LARGEST, LARGEST_SUM, MOST
-from abound.validation import Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
+from abound.validation import Float32Array, Float64Array, IdArray, IntArray, Rows, check_choice, check_number, frozen
 
 BATCH = 64
 """Rows that are scored against the same weights; the result does not depend on it."""
@@ -75,12 +76,15 @@ class PrototypeState(OnlineState):
     lists: PrototypeLists
     since: IntArray
     """The steps before the first row of a column's class."""
+    bias: Bias
     steps: int = 0
     sums: Any = None
     book: ChangeBook = field(default_factory=ChangeBook)
 
     def add_sums(self, rows: Rows, memory: int | None = None) -> None:
         """Add what the book holds of these rows; with a budget for rows on disk, part by part and in a file."""
+        if self.book.rows:
+            self.bias.add_totals(self.book)
         if self.book.rows and memory is not None and is_mapped(rows.data):
             by_row = self.book.take_all(rows.n_rows, self.lists.dense.shape[1])
             self.sums = add_to_sums(self.sums, rows, by_row, memory // BOOK_SHARE)
@@ -96,9 +100,11 @@ class PrototypeLearner(OnlineClassifier):
     """
 
     ranks_every_class: ClassVar[bool] = True
+    ranks_by_bias: ClassVar[bool] = False
     negative: ClassVar[str] = "keep"  # type: ignore[misc]
 
     average: bool
+    bias: float | str
     keep: float | int | None
     keep_when: str
     oversample: int | None
@@ -110,6 +116,9 @@ class PrototypeLearner(OnlineClassifier):
 
     n_common: ClassVar[int] = 0
     """Columns before the classes: 1 if what all classes have in common is kept apart."""
+
+    auto_bias: ClassVar[float] = 0.5
+    """The value of ``bias="auto"``, as a part of the root mean square length of the rows; chosen on validation data."""
 
     batch_size: ClassVar[int] = BATCH
     dense_share: ClassVar[float] = 1 / 4
@@ -133,6 +142,7 @@ class PrototypeLearner(OnlineClassifier):
         check_choice("keep_when", self.keep_when, ("end", "pass"))
         for name in ("average", "shuffle", "resample"):
             check_choice(name, getattr(self, name), (True, False))
+        check_bias(self.bias)
         check_memory(self.memory)
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError("patience needs rows to measure on: set validation_fraction above 0")
@@ -143,7 +153,11 @@ class PrototypeLearner(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> PrototypeState:
         width = n_classes + self.n_common
-        return PrototypeState(n_features, n_classes, None, empty_lists(n_features, width), np.zeros(width, np.int64))
+        lists, since = empty_lists(n_features, width), np.zeros(width, np.int64)
+        return PrototypeState(n_features, n_classes, None, lists, since, no_bias(width))
+
+    def _meet(self, rows: Rows) -> None:
+        self._state.bias.settle(self.bias, rows, self.auto_bias)
 
     def _grow(self, n_features: int, n_classes: int) -> None:
         width = n_classes + self.n_common
@@ -151,6 +165,7 @@ class PrototypeLearner(OnlineClassifier):
         # A class that comes now is averaged from now on: over all steps, it would hardly ever rank.
         more = width - len(self._state.since)
         self._state.since = np.pad(self._state.since, (0, more), constant_values=self._state.steps)
+        self._state.bias.grow(width)
         if self._state.sums is not None:
             self._state.sums.resize((n_features, width))
 
@@ -173,12 +188,16 @@ class PrototypeLearner(OnlineClassifier):
                 self._score(examples, begin, end, ends[begin : end + 1], batch, pool)
                 walk(begin, end)
                 self._apply(examples, begin, end, batch, pool)
+                self._state.bias.learn(batch, end - begin)
                 if self.average:
                     self._state.book.note(order[begin:end], batch, self._state.steps)
                     if self._state.book.n_changes > most_changes:
                         self._settle(examples.rows)
                 self._state.steps += end - begin
         return batch.tally
+
+    def _may_be_large(self, X: Any, weights: Float32Array) -> bool:
+        return self._state.bias.is_large or super()._may_be_large(X, weights)
 
     def _settle(self, rows: Rows) -> None:
         self._state.add_sums(rows, check_memory(self.memory))
@@ -210,14 +229,15 @@ class PrototypeLearner(OnlineClassifier):
         return enough
 
     def _score(self, examples: Examples, begin: int, end: int, ends: IntArray, batch: Batch, pool: Workers) -> None:
-        rows, lists = examples.rows, self._state.lists
+        rows, lists, bias = examples.rows, self._state.lists, self._state.bias
 
         def score(part: tuple[int, int] | None) -> None:
             taken = rows.indptr, rows.indices, rows.data, examples.order
             if part is None:
-                kernels.multiply_rows(*taken, begin, end, batch.met, batch.products)
+                kernels.multiply_rows(*taken, begin, end, bias.squared, batch.met, batch.products)
             else:
-                kernels.score_rows(*taken, begin + part[0], begin + part[1], begin, lists, batch.scores)
+                span = begin + part[0], begin + part[1]
+                kernels.score_rows(*taken, *span, begin, lists, bias.added, batch.scores)
 
         n_parts = 1 if pool.n_workers == 1 else PARTS * pool.n_workers
         for _ in pool.map(score, [None, *(spans(ends, n_parts) or [(0, end - begin)])]):
@@ -274,6 +294,11 @@ class PrototypeLearner(OnlineClassifier):
             mean.data *= (steps / np.maximum(steps - since, 1))[mean.indices]
         return mean
 
+    def _mean_bias(self) -> npt.NDArray[Any]:
+        """What is added to the score of each column, on average or last."""
+        state = self._state
+        return state.bias.added if state.sums is None else state.bias.mean(state.steps, state.since)
+
     def _degrees(self) -> IntArray:
         degrees = np.empty(self._state.n_features, dtype=np.int64)
         count_edges(self._state.lists, degrees)
@@ -282,7 +307,8 @@ class PrototypeLearner(OnlineClassifier):
 
     def _export(self) -> ClassIndex:
         index = super()._export()
-        return index if self.keep is None else index.prune(max_edges=edges_kept(self.keep, index.n_edges))
+        index = index if self.keep is None else index.prune(max_edges=edges_kept(self.keep, index.n_edges))
+        return replace(index, bias=exported(self._mean_bias(), self.n_common)) if self._state.bias.constant else index
 
     def _export_part(self, begin: int, end: int) -> ClassIndex:
         weights = self._mean_weights(begin, end)
@@ -312,17 +338,17 @@ class PrototypeLearner(OnlineClassifier):
         }
 
     def _saved(self) -> dict[str, npt.NDArray[Any]]:
-        saved = _csr_arrays("", self._weights())
+        saved = csr_arrays("", self._weights())
         if self._state.sums is not None:
-            saved |= _csr_arrays("sum_", self._state.sums)
+            saved |= csr_arrays("sum_", self._state.sums)
         if self._state.since.any():
             saved["since"] = self._state.since
-        return saved | {"steps": np.array([self._state.steps])}
+        return saved | {"steps": np.array([self._state.steps])} | self._state.bias.to_arrays()
 
     def _restored(self, arrays: Section, n_classes: int) -> PrototypeState:
         width = n_classes + self.n_common
-        weights = _csr_from(arrays, "", np.float32, width)
-        sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
+        weights = csr_from(arrays, "", np.float32, width)
+        sums = csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
         if sums is not None and sums.shape != weights.shape:
             raise arrays.fault("sum_indptr", f"{sums.shape[0]} features, the weights have {weights.shape[0]}")
         steps = steps_from(arrays, sums)
@@ -331,63 +357,39 @@ class PrototypeLearner(OnlineClassifier):
             since[:] = arrays.require("since", np.int64, (width,))
             if since.min() < 0 or since.max() > steps:
                 raise arrays.fault("since", f"a class came before the first or after the last of {steps} steps")
-        return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), since, steps, sums)
+        bias = bias_from(arrays, width)
+        return PrototypeState(weights.shape[0], n_classes, None, lists_from(weights), since, bias, steps, sums)
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         kept = prefixed("lists/", lists_to_arrays(self._state.lists))
         if self._state.sums is not None:
-            kept |= _csr_arrays("sum_", self._state.sums)
-        return kept | {"steps": np.array([self._state.steps])}
+            kept |= csr_arrays("sum_", self._state.sums)
+        return kept | {"steps": np.array([self._state.steps])} | self._state.bias.to_arrays()
 
     def _resumed(self, arrays: Section) -> PrototypeState:
         state = self._state
         width = state.n_classes + self.n_common
         lists = lists_from_arrays(arrays.section("lists/"), state.n_features, width)
-        sums = _csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
+        sums = csr_from(arrays, "sum_", np.float64, width) if "sum_indptr" in arrays else None
         steps = steps_from(arrays, sums)
-        return PrototypeState(state.n_features, state.n_classes, None, lists, state.since, steps, sums)
+        bias = bias_from(arrays, width)
+        return PrototypeState(state.n_features, state.n_classes, None, lists, state.since, bias, steps, sums)
 
     def _remap_state(self, new_ids: IdArray, n_classes: int) -> None:
         """Weights that become one add up."""
         columns = np.concatenate((np.arange(self.n_common), np.where(new_ids >= 0, new_ids + self.n_common, -1)))
         width, state = n_classes + self.n_common, self._state
-        weights, since = _remapped(self._weights(), columns, width), np.full(width, state.steps)
+        weights, since = remapped(self._weights(), columns, width), np.full(width, state.steps)
         np.minimum.at(since, columns[columns >= 0], state.since[columns >= 0])
+        state.bias = state.bias.remapped(columns, width, state.steps, state.since, since, state.sums is not None)
         if state.sums is not None and state.since.any():
             # Classes that become one may have come at different times; their means add up as their weights do.
-            mean = _remapped(self._mean_weights(), columns, width)
+            mean = remapped(self._mean_weights(), columns, width)
             left = sp.diags_array((state.steps - since).astype(np.float64))
             state.sums = (weights * float(state.steps) - mean @ left).tocsr()
         elif state.sums is not None:
-            state.sums = _remapped(state.sums, columns, width)
+            state.sums = remapped(state.sums, columns, width)
         state.lists, state.since = lists_from(weights), since
 
     def _view(self, rows: Rows) -> Rows:
         return rows
-
-
-def steps_from(arrays: Section, sums: Any) -> int:
-    """How many steps a state has seen."""
-    steps = int(arrays.require("steps", np.int64, (1,))[0])
-    if not (0 if sums is None or not sums.nnz else 1) <= steps < MOST:
-        raise arrays.fault("steps", f"{steps} steps")
-    return steps
-
-
-def _csr_arrays(prefix: str, matrix: Any) -> dict[str, npt.NDArray[Any]]:
-    indptr, classes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
-    return {f"{prefix}indptr": indptr, f"{prefix}classes": classes, f"{prefix}weights": matrix.data}
-
-
-def _csr_from(arrays: Section, prefix: str, dtype: Any, n_classes: int) -> Any:
-    arrays.check_csr(f"{prefix}indptr", f"{prefix}classes", n_classes)
-    indptr, classes = arrays[f"{prefix}indptr"], arrays[f"{prefix}classes"]
-    weights = arrays.require_numbers(f"{prefix}weights", dtype, (len(classes),), LARGEST_SUM if prefix else LARGEST)
-    return sp.csr_array((weights, classes, indptr), shape=(len(indptr) - 1, n_classes))
-
-
-def _remapped(matrix: Any, new_ids: npt.NDArray[Any], n_classes: int) -> Any:
-    coo = matrix.tocoo()
-    ids = new_ids[coo.col]
-    kept = ids >= 0
-    return sp.coo_array((coo.data[kept], (coo.row[kept], ids[kept])), shape=(matrix.shape[0], n_classes)).tocsr()

@@ -108,6 +108,22 @@ class ChangeBook:
         self.changes.append(batch.changes[: bounds[-1]] * (float(steps) + places))
         self.n_changes += len(places)
 
+    def totals(self, width: int) -> Float64Array:
+        """Return the sum of all changes × step of each column.
+
+        Parameters
+        ----------
+        width : int
+            Number of columns.
+
+        Returns
+        -------
+        float64 array of shape (width,)
+            To be added to earlier totals.
+        """
+        sums = np.bincount(np.concatenate(self.classes), np.concatenate(self.changes), width)
+        return sums.astype(np.float64, copy=False)
+
     def sums(self, rows: Rows, width: int) -> Any:
         """Return the sum of all changes × step, features × columns, and begin anew.
 

@@ -17,7 +17,7 @@ from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.index_parts import prefixed
 from abound.learn.light_weights import Lightest
-from abound.learn.linear_choice import choose_cost
+from abound.learn.linear_choice import C_GRID, choose_cost
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, positives_of
@@ -25,7 +25,7 @@ from abound.learn.recursive_graph import ClassGraph, RecursiveGraph, class_graph
 from abound.learn.recursive_needs import graph_needs, tree_needs
 from abound.learn.recursive_shape import ShortTree, short_tree
 from abound.learn.recursive_tree import RecursiveTree
-from abound.learn.row_views import add_constant
+from abound.learn.row_views import check_bias, own_bias
 from abound.memory import check_memory, require_memory
 from abound.read.taxonomy import Taxonomy
 from abound.scratch import is_mapped
@@ -62,15 +62,15 @@ class RecursiveClassifier(RankingClassifier):
         HR-SVM with hinge or squared hinge loss, or HR-LR.
     C : float or "cv", default=1.0
         What errors cost against the springs. "cv" chooses among ``C_grid`` by cross-validation.
-    C_grid : sequence of float, default=(0.001, 0.01, 0.1, 1, 10, 100, 1000)
+    C_grid : sequence of float, default=(0.001, 0.003, 0.01, ..., 300, 1000)
         Candidates of "cv".
     n_folds : int, default=3
         Folds of "cv".
     root : {"free", "zero"}, default="free"
         Whether a tree's root has weights of its own, pulled towards 0, or is 0: then a tree of depth one is the flat
         problem of `LinearClassifier`.
-    bias : float, default=0.0
-        If not 0, every row has one more feature of this value.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     class_weight : None, "balanced" or dict, default=None
         See `LinearClassifier`.
     tol : float, default=1e-2
@@ -85,7 +85,8 @@ class RecursiveClassifier(RankingClassifier):
         Sweeps over the rows after which a block of classes is left as it is.
     min_weight : float or None, default=None
         Weights that differ little from what all classes share are left out: by less than this part of the largest such
-        difference of a typical class. None: 0.025, or 0.015 with the logistic loss. 0 keeps all.
+        difference of a typical class. None: 0.025, or 0.015 with the
+        logistic loss, and less where that would change answers. 0 keeps all.
     calibrate : None, "platt" or "isotonic", default=None
         Learn on held-out rows to turn scores into probabilities, by a sigmoid or by any rising curve.
     cut : str or None, default="auto"
@@ -139,10 +140,10 @@ class RecursiveClassifier(RankingClassifier):
         taxonomy: Any = None,
         loss: str = "squared_hinge",
         C: float | str = 1.0,
-        C_grid: Any = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
+        C_grid: Any = C_GRID,
         n_folds: int = 3,
         root: str = "free",
-        bias: float = 0.0,
+        bias: float | str = "auto",
         class_weight: Any = None,
         tol: float = 1e-2,
         round_tol: float | None = None,
@@ -226,7 +227,7 @@ class RecursiveClassifier(RankingClassifier):
             check_number("C_grid", cost, 0, above=True)
         check_number("n_folds", self.n_folds, 2, whole=True)
         check_choice("root", self.root, ("free", "zero"))
-        check_number("bias", self.bias)
+        check_bias(self.bias)
         check_class_weight(self.class_weight)
         check_number("tol", self.tol, 0, above=True)
         check_number("round_tol", self.round_tol, 0, or_none=True)
@@ -248,7 +249,7 @@ class RecursiveClassifier(RankingClassifier):
         if memory is None:
             return False, False
         shape, n_workers = self._shape(taxonomy, labels), count_workers(self.n_jobs)
-        given, width = (len(labels.ids), memory, n_workers), self._width_of_view(rows.n_features)
+        given, width = (len(labels.ids), memory, n_workers), rows.n_features + int(self.bias != 0)
         if isinstance(shape, ShortTree):
             needs = tree_needs(rows, shape, *given, self.max_rounds, width)
             advice = "use fewer threads or features, a smaller max_rounds, or rows on disk (abound convert)"
@@ -269,12 +270,14 @@ class RecursiveClassifier(RankingClassifier):
         self, rows: Rows, labels: Labels, weights: Float32Array, cost: float, pool: Workers
     ) -> tuple[ClassIndex, list[dict[str, float]]]:
         generator = make_generator(self.random_state)
-        some, memory = (rows, weights, generator, self.bias), check_memory(self.memory)
+        some = rows, weights, generator, own_bias(self.bias, rows, weights)
+        memory = check_memory(self.memory)
         on_disk = self._rows_on_disk and memory is not None and is_mapped(rows.data)
         prepared = solver_rows_on_disk(*some, memory or 0) if on_disk else solver_rows(*some)
         seed = int(generator.integers(2**31))
         min_weight = LIGHTEST.of(self.min_weight, self.loss)
-        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed)
+        unharmed = self.min_weight is None
+        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed, unharmed)
         given = (
             prepared,
             positives_of(labels, prepared),
@@ -294,22 +297,16 @@ class RecursiveClassifier(RankingClassifier):
                 history = list(state.rounds(*limits, pool, threads))
             else:
                 history = list(state.rounds(*limits, pool))
-            return state.index(self._width_of_view(rows.n_features), threads), history
+            return state.index(rows.n_features, threads), history
 
     def _choose(self, rows: Rows, labels: Labels, weights: Float32Array, pool: Workers) -> float:
         def solve(some: Rows, own: Labels, counts: Float32Array, costs: list[float]) -> list[ClassIndex]:
             return [self._solve(some, own, counts, cost, pool)[0] for cost in costs]
 
         best, self.choice_ = choose_cost(
-            solve, self._view, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
+            solve, rows, labels, weights, self.C_grid, self.n_folds, self.random_state, self.n_jobs
         )
         return best
-
-    def _view(self, rows: Rows) -> Rows:
-        return add_constant(rows, self.bias) if self.bias else rows
-
-    def _width_of_view(self, n_features: int) -> int:
-        return n_features + 1 if self.bias else n_features
 
     def _remap(self, new_ids: IdArray, n_classes: int) -> None:
         self._index = self._index.remap_classes(new_ids, n_classes)

@@ -18,10 +18,10 @@ from abound import validation
 from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.learn._lanes import LANES
-from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
+from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Costs, Edges, heavy_edges
-from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges
+from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges, unharmed_threshold
 from abound.learn.recursive_nodes import Duals, Node, NodeBlock, NodeSolver, half_square, solve_nodes
 from abound.progress import track
 from abound.read.taxonomy import Taxonomy
@@ -197,13 +197,25 @@ class RecursiveGraph:
         own = self.weights[self.graph.node_of_class]
         sample = own[:: max(1, len(own) // SAMPLED_CLASSES)]
         offset = frozen(np.median(sample, axis=0), np.float32)
-        least = self.settings.min_weight * typical_column((sample - offset).T)
+        apart, own_weights = (sample - offset).T, own.T
+        biases = self.rows.biases(own_weights)
+        apart, own_weights, offset = map(self.rows.featured, (apart, own_weights, offset))
+        least = self.settings.min_weight * typical_column(apart)
+        firsts = range(0, len(own), LANES)
 
         def take(first: int) -> Edges:
-            lanes = np.ascontiguousarray(own[first : first + LANES].T)
+            lanes = np.ascontiguousarray(own_weights[:, first : first + LANES])
             full = np.zeros((len(lanes), LANES), dtype=np.float32)
             full[:, : lanes.shape[1]] = lanes
             return heavy_edges(full, offset, lanes.shape[1], least, first)
 
-        blocks = list(pool.map(take, range(0, len(own), LANES)))
-        return join_edges(blocks, self.rows, offset, n_features, len(own))
+        if self.settings.unharmed:
+            heaviest, least = least, LEAST_TRIED * least
+            tried = firsts[:: max(1, len(firsts) * LANES // TRIED_CLASSES)]
+            classes = np.concatenate([np.arange(first, min(first + LANES, len(own))) for first in tried])
+            some = list(pool.map(take, tried))
+            least = unharmed_threshold(
+                *(self.rows, self.solver.positives, some, offset, biases[classes], classes, n_features, heaviest)
+            )
+        blocks = list(pool.map(take, firsts))
+        return join_edges(blocks, self.rows, offset, biases, n_features, len(own))

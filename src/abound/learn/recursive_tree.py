@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,11 @@ from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.learn._lanes import LANES
 from abound.learn.checkpoint import once
-from abound.learn.light_weights import SAMPLED_CLASSES, typical_column
+from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column
 from abound.learn.linear_disk import edges_on_disk, join_edges_on_disk
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges, solve_background
-from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges
+from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges, unharmed_threshold
 from abound.learn.recursive_inner import SWING, InnerNodes, Move
 from abound.learn.recursive_leaves import Leaf, LeafBlock, LeafSolver, Leaves, solve_leaves
 from abound.learn.recursive_shape import ShortTree
@@ -193,25 +194,37 @@ class RecursiveTree:
         ClassIndex
             Pruned by the settings' ``min_weight``; the medians are its offset.
         """
-        offset, typical = self._middle(pool)
+        medians, typical = self._middle(pool)
         least = self.settings.min_weight * typical
+        offset, biases = self.rows.featured(medians), np.zeros(len(self.order), np.float32)
+        firsts = range(0, len(self.order), LANES)
 
         def take(first: int) -> Edges:
             places = np.arange(first, min(first + LANES, len(self.order)))
             block, origin = self._load(places)
-            counts, lanes, weights = heavy_edges(block.weights, offset, len(places), least, 0)
+            biases[self.order[places]] = self.rows.biases(block.weights[:, : len(places)])
+            counts, lanes, weights = heavy_edges(self.rows.featured(block.weights), offset, len(places), least, 0)
             self.solver.give(block, origin)
             if self.leaves is not None:
                 self.leaves.vectors.let_go(first, first + len(places))
             edges = Edges(counts, self.order[places][lanes].astype(np.int32), weights)
             return edges_on_disk(edges) if self.on_disk else edges
 
-        blocks = list(pool.map(take, range(0, len(self.order), LANES)))
+        if self.settings.unharmed:
+            heaviest, least = least, LEAST_TRIED * least
+            tried = firsts[:: max(1, len(firsts) * LANES // TRIED_CLASSES)]
+            classes = np.concatenate([self.order[first : first + LANES] for first in tried])
+            some = list(pool.map(take, tried))
+            least = unharmed_threshold(
+                *(self.rows, self.solver.positives, some, offset, biases[classes], classes, n_features, heaviest)
+            )
+        blocks = list(pool.map(take, firsts))
         if not self.on_disk:
-            return join_edges(blocks, self.rows, offset, n_features, len(self.order))
+            return join_edges(blocks, self.rows, offset, biases, n_features, len(self.order))
         full = np.zeros(n_features, dtype=np.float32)
         full[self.rows.features] = offset
-        return join_edges_on_disk(blocks, self.rows, frozen(full, np.float32), len(self.order))
+        index = join_edges_on_disk(blocks, self.rows, frozen(full, np.float32), len(self.order))
+        return replace(index, bias=frozen(biases, np.float32)) if self.rows.bias else index
 
     def _middle(self, pool: Workers) -> tuple[Float32Array, float]:
         """Each feature's median over some leaves, drawn at random, and how far a typical leaf is from it at most."""
@@ -227,4 +240,5 @@ class RecursiveTree:
 
         sample = np.hstack(list(pool.map(weights, parts)))
         medians = frozen(np.median(sample, axis=1), np.float32)
-        return medians, typical_column(sample - medians[:, None])
+        apart = self.rows.featured(sample - medians[:, None])
+        return medians, typical_column(apart)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from abound.distribute import spans
 from abound.scratch import is_mapped, let_go, scratch_array
-from abound.validation import Float32Array, IdArray, IntArray, Rows, frozen
+from abound.validation import LARGEST, Float32Array, IdArray, IntArray, Rows, check_number, frozen
 
 ENTRIES_AT_ONCE = 2**20
 """Entries of mapped rows that are looked at before they are let go of."""
@@ -165,20 +165,84 @@ def add_constant(rows: Rows, value: float) -> Rows:
     Rows
         One feature more.
     """
-    n = rows.n_rows
-    ends = rows.indptr[1:] - rows.indptr[0]
-    indptr = np.concatenate(([0], ends)) + np.arange(n + 1)
+    last = rows.n_features
 
-    def append(part: Rows) -> tuple[IdArray, Float32Array]:
-        last = part.indptr[1:] - part.indptr[0]
-        return np.insert(part.indices, last, rows.n_features), np.insert(part.data, last, np.float32(value))
+    def append(part: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        ends = part.indptr[1:] - part.indptr[0]
+        return np.insert(part.indices, ends, last), np.insert(part.data, ends, np.float32(value))
 
+    return _with_one_more(rows, append)
+
+
+def add_first(rows: Rows, value: float) -> Rows:
+    """Give every row one more feature of the same value, before all others: those move up by one.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    value : float
+        The new feature's value.
+
+    Returns
+    -------
+    Rows
+        One feature more.
+    """
+
+    def put_first(part: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        begins = part.indptr[:-1] - part.indptr[0]
+        return np.insert(part.indices + 1, begins, 0), np.insert(part.data, begins, np.float32(value))
+
+    return _with_one_more(rows, put_first)
+
+
+def _with_one_more(rows: Rows, change: Callable[[Rows], tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Rows:
+    """The rows with an entry more in each and a feature more in all."""
+    indptr = frozen(rows.indptr - rows.indptr[0] + np.arange(rows.n_rows + 1), np.int64)
     if is_mapped(rows.data):
-        return _rewritten(rows, append, rows.n_features + 1, frozen(indptr, np.int64))
+        return _rewritten(rows, change, rows.n_features + 1, indptr)
     span = slice(rows.indptr[0], rows.indptr[-1])
-    own = Rows(rows.indptr, rows.indices[span], rows.data[span], rows.n_features)
-    indices, data = append(own)
-    return Rows(frozen(indptr, np.int64), frozen(indices, np.int32), frozen(data, np.float32), rows.n_features + 1)
+    indices, data = change(Rows(rows.indptr, rows.indices[span], rows.data[span], rows.n_features))
+    return Rows(indptr, frozen(indices, np.int32), frozen(data, np.float32), rows.n_features + 1)
+
+
+def check_bias(bias: Any) -> None:
+    """Raise a clear error for a ``bias`` that is neither "auto" nor a number."""
+    if not isinstance(bias, str) or bias != "auto":
+        check_number("bias", bias, -LARGEST, LARGEST)
+
+
+def own_bias(bias: float | str, rows: Rows, weights: Float32Array | None = None) -> float:
+    """Return the value of the constant feature: "auto" is the root mean square length of the rows.
+
+    So it counts as much as all that a typical row has, whatever the scale of the data; it is 1 for rows of unit length.
+
+    Parameters
+    ----------
+    bias : float or "auto"
+        What the user set.
+    rows : Rows
+        The rows that are learned.
+    weights : float32 array of shape (n,), optional
+        How much each counts.
+
+    Returns
+    -------
+    float
+        As a float32 has it.
+    """
+    if bias != "auto":
+        return float(bias)
+    total, n = 0.0, float(rows.n_rows if weights is None else weights.sum(dtype=np.float64))
+    for begin, end in spans(rows.indptr, 1 + int(rows.indptr[-1] - rows.indptr[0]) // ENTRIES_AT_ONCE):
+        part = rows.data[rows.indptr[begin] : rows.indptr[end]]
+        squares = np.square(part, dtype=np.float64)
+        if weights is not None:
+            squares *= np.repeat(weights[begin:end], np.diff(rows.indptr[begin : end + 1]))
+        total += float(squares.sum())
+        let_go(part)
+    return float(np.float32(np.sqrt(total / n))) if n else 0.0
 
 
 def copy_entries(rows: Any, wanted: IntArray, indptr: IntArray) -> tuple[IdArray, Float32Array]:

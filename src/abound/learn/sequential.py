@@ -32,6 +32,7 @@ from abound.learn.index_parts import prefixed
 from abound.learn.linear_rows import solver_rows
 from abound.learn.one_vs_rest import Settings
 from abound.learn.output_code import put_first, warn_unfinished
+from abound.learn.row_views import check_bias, own_bias
 from abound.learn.sequential_pool import DESIGNS, draw_pool, pool_size
 from abound.learn.sequential_run import Budget, Levels, Run, Runs, Steps, Trajectory
 from abound.learn.sequential_votes import VoteCounter, as_votes, expected_levels, measure_loss, slope_of
@@ -78,6 +79,8 @@ class SequentialClassifier(RankingClassifier):
         Steps for a row, unless `predict_topk` is given others. None is a fifth of the number of classes, at least 100.
     C : float, default=1.0
         What errors of the classifiers cost against the length of their weights.
+    bias : float or "auto", default="auto"
+        See `LinearClassifier`.
     tol : float, default=0.02
         A classifier is solved when its duality gap is at most this part of its objective.
     max_sweeps : int, default=1000
@@ -144,6 +147,7 @@ class SequentialClassifier(RankingClassifier):
         n_candidates: int | None = None,
         budget: int | None = None,
         C: float = 1.0,
+        bias: float | str = "auto",
         tol: float = 0.02,
         max_sweeps: int = 1000,
         min_weight: float = 0.01,
@@ -162,6 +166,7 @@ class SequentialClassifier(RankingClassifier):
         self.n_candidates = n_candidates
         self.budget = budget
         self.C = C
+        self.bias = bias
         self.tol = tol
         self.max_sweeps = max_sweeps
         self.min_weight = min_weight
@@ -199,7 +204,7 @@ class SequentialClassifier(RankingClassifier):
         generator = make_generator(self.random_state)
         n_classifiers = self.n_classifiers or pool_size(labels.n_classes)
         codes = draw_pool(rows, labels, weights, n_classifiers, self.pool, generator)
-        prepared = solver_rows(rows, weights, generator)
+        prepared = solver_rows(rows, weights, generator, own_bias(self.bias, rows, weights))
         settings = Settings(0, self.tol, self.max_sweeps, self.min_weight, int(generator.integers(2**31)))
         loss = measure_loss(prepared, labels, codes, self.C, settings)
         counter = VoteCounter(prepared, labels, codes, loss, slope_of(self.vote))
@@ -315,6 +320,7 @@ class SequentialClassifier(RankingClassifier):
         check_number("n_candidates", self.n_candidates, 1, whole=True, or_none=True)
         check_number("budget", self.budget, 1, whole=True, or_none=True)
         check_number("C", self.C, 0, above=True)
+        check_bias(self.bias)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0)

@@ -29,7 +29,7 @@ from abound.learn.committee import CommitteeClassifier
 from abound.learn.committee_parts import is_linear
 from abound.learn.expert_training import Data
 from abound.learn.fitted_values import history_from, number_from
-from abound.learn.index_parts import index_arrays, index_from, prefixed
+from abound.learn.index_parts import bias_part, index_arrays, index_from, prefixed
 from abound.learn.linear import LinearClassifier
 from abound.learn.top_down_reasons import column_shares
 from abound.learn.top_down_training import Trained, train_nodes
@@ -219,7 +219,7 @@ class TopDownClassifier(TreeLearner):
                 offset[np.repeat(np.arange(index.n_features), index.degrees)[common]] = index.weights[common]
                 if offset.any():
                     lists = leaves.indptr, leaves.classes, leaves.weights
-                    leaves = ClassIndex(*lists, leaves.n_classes, frozen(offset, np.float32))
+                    leaves = ClassIndex(*lists, leaves.n_classes, frozen(offset, np.float32), leaves.bias)
             self._leaf_index.append(leaves)
         return self._leaf_index[0]
 
@@ -312,7 +312,7 @@ class TopDownClassifier(TreeLearner):
             weight = float(shares[index.classes[edges]] @ index.weights[edges])
             if weight != 0:
                 parts.append((self._feature_behind(f), value * weight))
-        return parts
+        return parts + bias_part(0.0 if index.bias is None else float(shares @ index.bias))
 
     def _renumber(self, new_ids: IdArray, classes: npt.NDArray[Any]) -> Self:
         super()._renumber(new_ids, classes)
@@ -356,10 +356,9 @@ class TopDownClassifier(TreeLearner):
     def _restore_model(self, stored: Section, n_edges: int, fitted: dict[str, Any]) -> None:
         self._restore_tree(stored)
         n_nodes = self.tree_.n_nodes
-        index = index_from(stored.section("nodes/"), self._width_of_view(self.n_features_in_), 2 * n_nodes)
+        shape = self._width_of_view(self.n_features_in_), 2 * n_nodes
+        index = index_from(stored.section("nodes/"), *shape, getattr(self.node_learner, "bias", 0.0))
         sigmoids = stored.require_numbers("sigmoids", np.float64, (n_nodes, 2))
-        if not np.isfinite(sigmoids).all():
-            raise stored.fault("sigmoids", "it holds numbers that are not finite")
         least = number_from(stored, fitted, "min_probability")
         if not 0 <= least <= 1:
             raise stored.fault("meta", "min_probability is missing or not from 0 to 1")

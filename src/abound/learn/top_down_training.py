@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,8 @@ class NodeEdges(NamedTuple):
     columns: IdArray
     weights: Float32Array
     children: IdArray
+    biases: Float32Array
+    """What is added to the score of each child."""
     sigmoids: list[Sigmoid]
 
 
@@ -129,6 +131,7 @@ def train_nodes(
     seeds = generator.integers(2**31, size=tree.n_nodes)
     problems = list(node_problems(tree, data.labels))
     sigmoids = np.tile(np.array(UNFITTED), (tree.n_nodes, 1))
+    biases = np.zeros(2 * tree.n_nodes, np.float32)
     parts = []
 
     def train(problem: NodeProblem) -> NodeEdges:
@@ -138,7 +141,7 @@ def train_nodes(
     with workers(n_jobs) as pool, track("train nodes", len(problems)) as progress:
         for part in pool.map(train, problems):
             parts.append(part)
-            sigmoids[part.children] = part.sigmoids
+            sigmoids[part.children], biases[part.children] = part.sigmoids, part.biases
             progress.advance()
     joined = [
         np.concatenate([empty, *(part[field] for part in parts)])
@@ -146,6 +149,8 @@ def train_nodes(
     ]
     width = learner._width_of_view(data.rows.n_features)
     index = ClassIndex.from_edges(*joined, n_features=width, n_classes=2 * tree.n_nodes)
+    if biases.any():
+        index = replace(index, bias=frozen(biases, np.float32))
     return Trained(index, frozen(sigmoids, np.float64))
 
 
@@ -175,10 +180,8 @@ def train_node(
     children = tree.children.of(problem.node)
     features, indices = np.unique(rows.indices, return_inverse=True)
     if not len(features):
-        if not learner._width_of_view(0):
-            nothing = np.empty(0, np.int32)
-            return NodeEdges(nothing, nothing, np.empty(0, np.float32), children, [UNFITTED] * len(children))
-        features = np.zeros(1, np.int32)
+        nothing, biases = np.empty(0, np.int32), np.zeros(len(children), np.float32)
+        return NodeEdges(nothing, nothing, np.empty(0, np.float32), children, biases, [UNFITTED] * len(children))
     local = Data(
         rows._replace(indices=frozen(indices, np.int32), n_features=len(features)),
         problem.labels,
@@ -186,7 +189,8 @@ def train_node(
     )
     sigmoids = fit_sigmoids(local, learner, n_trials, generator)
     index = local.train(learner).index_
-    seen = _features_seen(learner, features, data.rows.n_features)
+    seen = _features_seen(learner, features)
+    biases = np.zeros(len(children), np.float32) if index.bias is None else index.bias
     shared = np.empty(0, np.int64) if index.offset is None else np.flatnonzero(index.offset)
     offset = np.empty(0, np.float32) if index.offset is None else index.offset[shared]
     common = np.full(len(shared), tree.n_nodes + problem.node, np.int32)
@@ -195,6 +199,7 @@ def train_node(
         np.concatenate((children[index.classes], common)),
         np.concatenate((index.weights, offset)),
         children,
+        biases,
         sigmoids,
     )
 
@@ -244,12 +249,7 @@ def _rising_sigmoid(scores: Float32Array, true: npt.NDArray[np.bool_], weights: 
     return sigmoid if sigmoid.A <= 0 else fit_platt(np.zeros(len(scores)), true, weights)
 
 
-def _features_seen(learner: RankingClassifier, features: IdArray, n_features: int) -> IdArray:
-    """The features of the learner's view of all features behind those of its view of some.
-
-    A view has a fixed number of features for each of the user's, and some constant ones after them.
-    """
-    constant = learner._width_of_view(0)
-    times = learner._width_of_view(1) - constant
-    seen = times * features[:, None].astype(np.int64) + np.arange(times)
-    return np.concatenate((seen.ravel(), times * n_features + np.arange(constant))).astype(np.int32)
+def _features_seen(learner: RankingClassifier, features: IdArray) -> IdArray:
+    """The features of the learner's view of all features behind those of its view of some: a fixed number for each."""
+    times = learner._width_of_view(1)
+    return (times * features[:, None].astype(np.int64) + np.arange(times)).ravel().astype(np.int32)

@@ -38,6 +38,8 @@ class Walk(NamedTuple):
     """The leaf of the class that an inner node is itself, -1 if it is none."""
     slopes: Float64Array
     intercepts: Float64Array
+    bias: Float32Array
+    """What is added to the score of each column of the index; see `Trained`."""
     feature_indptr: IntArray
     """Node ``z`` has the features ``features[feature_indptr[z]:feature_indptr[z + 1]]``, sorted."""
     features: IdArray
@@ -92,6 +94,7 @@ def make_walk(tree: ClassTree, index: ClassIndex, sigmoids: Float64Array, class_
         frozen(own_leaf, np.int32),
         frozen(sigmoids[:, 0], np.float64),
         frozen(sigmoids[:, 1], np.float64),
+        frozen(np.zeros(2 * n_nodes) if index.bias is None else index.bias, np.float32),
         *_by_node(tree, index),
     )
 

@@ -14,7 +14,7 @@ from abound.learn.base import RankingClassifier
 from abound.learn.class_tree import ClassTree, check_taxonomy, class_tree, class_tree_from
 from abound.learn.fitted_values import history_from
 from abound.learn.index_parts import prefixed
-from abound.learn.row_views import add_constant
+from abound.learn.row_views import add_constant, check_bias, own_bias
 from abound.read.taxonomy import Taxonomy
 from abound.store import Section
 from abound.validation import (
@@ -24,7 +24,6 @@ from abound.validation import (
     IntArray,
     Rows,
     check_labels,
-    check_number,
     check_rows,
     check_sample_weight,
 )
@@ -65,10 +64,12 @@ class TreeLearner(RankingClassifier):
     ranks_every_class: ClassVar[bool] = True
 
     taxonomy: Any
-    bias: float
+    bias: float | str
     tree_: ClassTree
     history_: list[dict[str, float]]
     _index: ClassIndex
+    _constant: float
+    """The value of the last feature of the examples, which no other rows have; 0 if there is none."""
 
     @property
     def index_(self) -> ClassIndex:
@@ -78,23 +79,19 @@ class TreeLearner(RankingClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_taxonomy(self.taxonomy)
-        check_number("bias", self.bias)
+        check_bias(self.bias)
 
     def _gather(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """The gate of ``fit``: check everything, find the classes in the taxonomy, and list the examples."""
         self._check_parameters()
-        rows = self._view(check_rows(self, X, reset=True))
+        rows = check_rows(self, X, reset=True)
         labels = check_labels(y, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
+        self._constant = own_bias(self.bias, rows, weights)
+        rows = add_constant(rows, self._constant) if self._constant else rows
         self._remember(labels)
         self.tree_ = class_tree(self.taxonomy, labels.classes)
         return gather_examples(rows, labels, weights)
-
-    def _view(self, rows: Rows) -> Rows:
-        return add_constant(rows, self.bias) if self.bias else rows
-
-    def _width_of_view(self, n_features: int) -> int:
-        return n_features + 1 if self.bias else n_features
 
     def _own_taxonomy(self) -> Taxonomy | None:
         return self.tree_.taxonomy

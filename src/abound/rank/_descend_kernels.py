@@ -1,7 +1,7 @@
 """Kernels that walk down a tree: which leaves are best, without scoring the others.
 
-A row's score of a child is its score of the parent plus ``link(w·x)``, at most 0, so scores fall along a path; they are
-logarithms. Several rows walk together, so that what they look up comes from memory at the same time.
+A row's score of a child is its score of the parent plus ``link(w·x + bias)``, at most 0, so scores fall along a path;
+they are logarithms. Several rows walk together, so that what they look up comes from memory at the same time.
 """
 
 from __future__ import annotations

@@ -54,6 +54,24 @@ add_packed: Any = intrinsic(_add_packed)
 for each bit of ``lanes``, to these lanes of sums[block]; return the place behind them."""
 
 
+def _start_sums(_typing: Any, numbers: Any, place: Any, sums: Any, block: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number_at, sum_at = (
+            context.make_array(signature.args[number])(context, builder, arguments[number]).data for number in (0, 2)
+        )
+        loaded = builder.load(builder.bitcast(builder.gep(number_at, [arguments[1]]), _VECTOR.as_pointer()))
+        loaded.align = 4
+        block_at = builder.gep(sum_at, [builder.mul(arguments[3], ir.Constant(_NUMBER, LANES))])
+        builder.store(loaded, builder.bitcast(block_at, _VECTOR.as_pointer())).align = 4
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.int64, sums, types.int64), generate
+
+
+start_sums: Any = intrinsic(_start_sums)
+"""``start_sums(numbers, place, sums, block)``: sums[block] = the sixteen numbers from a place on."""
+
+
 def _lanes_where(compare: Callable[..., Any], array: Any, place: Any, context: Any, builder: Any, kind: Any) -> Any:
     """One bit for each of sixteen numbers from a place on that a comparison holds for."""
     first = context.make_array(kind)(context, builder, array).data

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._lane_sums import LANES, add_packed, ask_for
+from abound.rank._lane_sums import LANES, add_packed, ask_for, start_sums
 
 EMPTY = np.int32(-(2**31))
 """What stands in a slot without a child. Other numbers below 0 are ``~c``, the leaf of class c; else a node."""
@@ -57,6 +57,8 @@ def look_up(indptr: Any, indices: Any, data: Any, n: int, tree: Any, looked: Any
     rows, nodes, cells, values, counts = looked.rows, looked.nodes, looked.cells, looked.values, looked.counts
     table, table_indptr = tree.table, tree.table_indptr
     for i in range(n):
+        if len(tree.biases):
+            ask_for(tree.biases, tree.slot_indptr[nodes[i]])
         base = table_indptr[nodes[i]]
         size = table_indptr[nodes[i] + 1] - base
         low = indptr[rows[i]]
@@ -84,16 +86,21 @@ def look_up(indptr: Any, indices: Any, data: Any, n: int, tree: Any, looked: Any
 
 @kernel
 def add_up(n: int, tree: Any, looked: Any) -> None:
-    """Write ``w·x`` of all children of each row's node, in blocks of 16, from what was looked up."""
+    """Write the scores of all children of each row's node, in blocks of 16, from what was looked up."""
     nodes, values, counts, sums = looked.nodes, looked.values, looked.counts, looked.sums
     cells, weights = tree.cells, tree.cells.view(np.float32)
     width = sums.shape[0] // len(nodes)
     for i in range(n):
-        n_blocks = (tree.slot_indptr[nodes[i] + 1] - tree.slot_indptr[nodes[i]]) // LANES
+        first = tree.slot_indptr[nodes[i]]
+        n_blocks = (tree.slot_indptr[nodes[i] + 1] - first) // LANES
         base = i * width
-        for b in range(base, base + n_blocks):
-            for lane in range(LANES):
-                sums[b, lane] = 0
+        if len(tree.biases):
+            for b in range(n_blocks):
+                start_sums(tree.biases, first + b * LANES, sums, base + b)
+        else:
+            for b in range(base, base + n_blocks):
+                for lane in range(LANES):
+                    sums[b, lane] = 0
         common = np.float32(0)
         for j in range(counts[i]):
             p, value = looked.cells[i, j], values[i, j]
@@ -165,6 +172,30 @@ def enter(feature: int, start: int, base: int, size: int, table: Any) -> None:
     while table[2 * (base + t)] >= 0:
         t = t + 1 if t + 1 < size else 0
     table[2 * (base + t)], table[2 * (base + t) + 1] = feature, start
+
+
+@kernel
+def forget_feature(feature: int, table_indptr: Any, table: Any) -> None:
+    """Take a feature out of the tables of all nodes; those behind it move up, so that they are still found."""
+    for node in range(len(table_indptr) - 1):
+        base, size = table_indptr[node], table_indptr[node + 1] - table_indptr[node]
+        t = place_of(feature, size)
+        while table[2 * (base + t)] >= 0 and table[2 * (base + t)] != feature:
+            t = t + 1 if t + 1 < size else 0
+        if table[2 * (base + t)] < 0:
+            continue
+        gap = t
+        while True:
+            t = t + 1 if t + 1 < size else 0
+            other = table[2 * (base + t)]
+            if other < 0:
+                break
+            # It may stand in the gap if that is not before its own place, once round.
+            away, back = t - place_of(other, size), t - gap
+            if (away if away >= 0 else away + size) >= (back if back >= 0 else back + size):
+                table[2 * (base + gap)], table[2 * (base + gap) + 1] = other, table[2 * (base + t) + 1]
+                gap = t
+        table[2 * (base + gap)] = table[2 * (base + gap) + 1] = -1
 
 
 @kernel

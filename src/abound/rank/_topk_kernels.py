@@ -148,6 +148,7 @@ def rank_long_row(
     list_weights: Any,
     full_place: Any,
     full_weights: Any,
+    bias: Any,
     allowed: Any,
     every_class: bool,
     score: Any,
@@ -170,6 +171,8 @@ def rank_long_row(
         for e in range(list_indptr[f], list_indptr[f + 1]):
             # An unsigned number needs no look at whether it counts from the end.
             score[np.uint64(list_classes[e])] += x * list_weights[e]
+    for c in range(len(bias)):
+        score[c] += bias[c]
     size = 0
     bound = np.float32(-np.inf) if every_class else np.float32(0)
     for begin in range(0, len(score), SCANNED):
@@ -200,6 +203,8 @@ def rank_rows(
     offset: Any,
     full_place: Any,
     full_weights: Any,
+    bias: Any,
+    by_bias: Any,
     allowed: Any,
     every_class: bool,
     begin: int,
@@ -210,10 +215,11 @@ def rank_rows(
 ) -> None:
     """Write the best k classes of rows ``begin`` to ``end``, best first; places left over stay as they are.
 
-    ``every_class`` ranks classes of any score, with 0 for those not touched; otherwise only positive scores count.
-    ``allowed`` is empty, or tells for each class whether it may be ranked. ``offset`` is empty or one number a
-    feature, whose sum over the row is added to every score. ``full_place`` is empty, or names a feature's row in
-    ``full_weights``, which holds its list in full.
+    ``every_class`` ranks classes of any score; otherwise only positive scores count. ``allowed`` is empty, or tells for
+    each class whether it may be ranked. ``offset`` is empty or one number a feature, whose sum over the row is added to
+    every score. ``full_place`` is empty, or names a feature's row in ``full_weights``, which holds its list in full.
+    ``bias`` is empty or one number a class: all that a class has that the row does not touch. ``by_bias`` has the
+    classes by it, the highest first, so that few of these are looked at.
     """
     k = out_ids.shape[1]
     score = votes.score
@@ -233,6 +239,7 @@ def rank_rows(
                 list_weights,
                 full_place,
                 full_weights,
+                bias,
                 allowed,
                 every_class,
                 score,
@@ -243,15 +250,17 @@ def rank_rows(
             n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, votes)
             for t in range(n_touched):
                 c = votes.touched[t]
-                s = score[c]
+                s = score[c] + bias[c] if len(bias) else score[c]
                 if (every_class or s > 0) and (len(allowed) == 0 or allowed[c]):
                     size = offer(s, c, size, ids, scores)
-            if every_class:
-                for c in range(n_classes):
-                    if size == k and not comes_before(np.float32(0), c, scores[0], ids[0]):
+            if every_class or len(bias):
+                for t in range(n_classes):
+                    c = by_bias[t] if len(bias) else np.int32(t)
+                    s = bias[c] if len(bias) else np.float32(0)
+                    if (size == k and not comes_before(s, c, scores[0], ids[0])) or not (every_class or s > 0):
                         break
                     if not votes.seen[c] and (len(allowed) == 0 or allowed[c]):
-                        size = offer(np.float32(0), np.int32(c), size, ids, scores)
+                        size = offer(s, c, size, ids, scores)
             forget_votes(votes, n_touched)
         sort_heap(size, ids, scores)
         if len(offset):
@@ -271,6 +280,7 @@ def score_dense(
     list_classes: Any,
     list_weights: Any,
     offset: Any,
+    bias: Any,
     begin: int,
     end: int,
     out: Any,
@@ -285,6 +295,8 @@ def score_dense(
                 common += x * offset[f]
             for e in range(list_indptr[f], list_indptr[f + 1]):
                 out[i, list_classes[e]] += x * list_weights[e]
+        for c in range(len(bias)):
+            out[i, c] += bias[c]
         if len(offset):
             for c in range(out.shape[1]):
                 out[i, c] += common

@@ -64,10 +64,11 @@ class Room(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """The result: the best classes with their chances, and whether any tree knows a feature of the row."""
+    """The result: the best classes with their chances, and whether any tree knows something of the row."""
 
     ranking: Ranking
     known: npt.NDArray[np.bool_]
+    """Whether the root of a tree knows a feature of the row, or has a bias."""
 
 
 def descend(
@@ -114,7 +115,7 @@ def descend(
     k, n = min(k, n_classes), rows.n_rows
     ids = np.full((n, k), -1, dtype=np.int32)
     scores = np.full((n, k), -np.inf, dtype=np.float32)
-    known = np.zeros(n, dtype=np.bool_)
+    known = np.full(n, any(tree.knows_every_row for tree in trees))
     if k == 0 or n == 0:
         return Descent(Ranking(ids, scores), known)
     alone = len(trees) == 1 and _is_once(trees[0].leaf_classes, n_classes)
@@ -138,7 +139,7 @@ def descend(
                 *(leaves[t], chances[t], knows[t]),
             )
         kernels.mean_of_trees(leaves, chances, begin, votes, sums, ids, scores)
-        known[begin:end] = knows.any(axis=0)
+        known[begin:end] |= knows.any(axis=0)
         spare.append((rooms, votes, sums))
         return end - begin
 

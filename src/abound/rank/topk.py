@@ -34,7 +34,7 @@ def rank_topk(
     allowed: npt.NDArray[np.bool_] | None = None,
     n_jobs: int | None = None,
 ) -> Ranking:
-    """Rank the classes of each row by ``Σ_f x_f · w[f, c]``.
+    """Rank the classes of each row by ``Σ_f x_f · w[f, c] + bias[c]``.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def rank_topk(
     k : int
         Number of classes wanted.
     every_class : bool
-        Rank classes of any score, those that no feature votes for with 0 (learners with weights of any sign);
-        otherwise only classes with a positive score are ranked (index learners).
+        Rank classes of any score, those that no feature votes for with their bias or 0 (learners with weights of any
+        sign); otherwise only classes with a positive score are ranked (index learners).
     allowed : bool array of shape (n_classes,), optional
         Which classes may be ranked.
     n_jobs : int, optional
@@ -62,7 +62,8 @@ def rank_topk(
     scores = np.full((rows.n_rows, k), -np.inf, dtype=np.float32)
     if k == 0 or rows.n_rows == 0:
         return Ranking(ids, scores)
-    offset = _offset(index)
+    offset, bias = _or_empty(index.offset), _or_empty(index.bias)
+    by_bias = frozen(np.argsort(-bias, kind="stable"), np.int32)
     mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
     full = common_features(index, rows)
     spare: list[kernels.Votes] = []
@@ -72,7 +73,7 @@ def rank_topk(
         kernels.rank_rows(
             *(rows.indptr, rows.indices, rows.data),
             *(index.indptr, index.classes, index.weights, offset),
-            *(*full, mask, every_class, *span, votes, ids, scores),
+            *(*full, bias, by_bias, mask, every_class, *span, votes, ids, scores),
         )
         spare.append(votes)
         return span[1] - span[0]
@@ -83,10 +84,10 @@ def rank_topk(
     return Ranking(ids, scores)
 
 
-def _offset(index: ClassIndex) -> Float32Array:
-    """The offset as kernels take it: empty if there is none."""
-    offset: Float32Array = frozen(np.empty(0) if index.offset is None else index.offset, np.float32)
-    return offset
+def _or_empty(array: Float32Array | None) -> Float32Array:
+    """An array as kernels take it: empty if there is none."""
+    given: Float32Array = frozen(np.empty(0) if array is None else array, np.float32)
+    return given
 
 
 def _parts(index: ClassIndex, rows: Rows, n_workers: int) -> list[tuple[int, int]]:
@@ -98,7 +99,7 @@ def _parts(index: ClassIndex, rows: Rows, n_workers: int) -> list[tuple[int, int
 
 
 def silent_rows(index: ClassIndex, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Tell which rows have no feature that votes for any class.
+    """Tell which rows nothing speaks for: no feature votes, and there is no bias.
 
     Parameters
     ----------
@@ -112,6 +113,8 @@ def silent_rows(index: ClassIndex, rows: Rows) -> npt.NDArray[np.bool_]:
     bool array of shape (n,)
         True where nothing votes.
     """
+    if index.bias is not None:
+        return np.zeros(rows.n_rows, np.bool_)
     first = rows.indptr[0]
     votes = index.degrees[rows.indices[first : rows.indptr[-1]]] > 0
     voting = np.concatenate(([0], np.cumsum(votes)))
@@ -135,11 +138,11 @@ def score_all(index: ClassIndex, rows: Rows) -> Float32Array:
         The scores; the caller has made sure that it fits.
     """
     scores = np.zeros((rows.n_rows, index.n_classes), dtype=np.float32)
-    offset = _offset(index)
+    offset, bias = _or_empty(index.offset), _or_empty(index.bias)
     for begin, end in _parts(index, rows, 1):
         kernels.score_dense(
             *(rows.indptr, rows.indices, rows.data),
-            *(index.indptr, index.classes, index.weights, offset, begin, end, scores),
+            *(index.indptr, index.classes, index.weights, offset, bias, begin, end, scores),
         )
     return scores
 

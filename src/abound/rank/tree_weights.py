@@ -20,7 +20,9 @@ MOST_CHILDREN = LANES << 15
 
 
 class TreeWeights(NamedTuple):
-    """A tree of linear models: a child's score is the product of its weights with the row. All arrays are frozen.
+    """A tree of linear models: a child's score is its bias and the product of its weights with the row.
+
+    All arrays are frozen.
 
     Node 0 is the root, and parents come before their children. Node ``n`` has its children in the slots
     ``slot_indptr[n]`` to ``slot_indptr[n + 1]``, a multiple of 16: a number in ``slots`` is a node, ``~c`` the leaf of
@@ -30,8 +32,11 @@ class TreeWeights(NamedTuple):
 
     The cells of a feature are its offset, a weight that all children share, as the bits of a float32; then, for each
     block of 16 children some of which have a weight of their own, a head, ``block << 16 | lanes`` with a bit for each
-    of these, and their weights, which add to the offset. The last head is below 0. Of sixteen children few have such a
-    weight, and what a row needs of a node and a feature is in two stretches of memory.
+    of these, and their weights, which add to the offset. Blocks rise, and the last head is below 0. Of sixteen children
+    few have such a weight, and what a row needs of a node and a feature is in two stretches of memory.
+
+    ``biases`` is empty, or has what every row adds to the score of the child in each slot. A bias is no feature: it is
+    never pruned, and does not count among the weights.
     """
 
     slot_indptr: IntArray
@@ -40,6 +45,7 @@ class TreeWeights(NamedTuple):
     table: IdArray
     cell_indptr: IntArray
     cells: IdArray
+    biases: Float32Array
 
     @property
     def n_nodes(self) -> int:
@@ -62,10 +68,20 @@ class TreeWeights(NamedTuple):
         return int(kernels.count_levels(self, np.ones(self.n_nodes, dtype=np.int32)))
 
     @property
+    def leaves(self) -> IntArray:
+        """The slots of the leaves."""
+        return np.flatnonzero((self.slots < 0) & (self.slots != EMPTY))
+
+    @property
     def leaf_classes(self) -> IdArray:
         """The class of each leaf."""
-        classes: IdArray = ~self.slots[(self.slots < 0) & (self.slots != EMPTY)]
+        classes: IdArray = ~self.slots[self.leaves]
         return classes
+
+    @property
+    def knows_every_row(self) -> bool:
+        """Whether the root has a bias, so that it has something to say of rows without features, too."""
+        return bool(self.biases[: self.slot_indptr[1]].any())
 
     def edges(self) -> Edges:
         """List all weights.
@@ -117,8 +133,7 @@ class TreeWeights(NamedTuple):
         TreeWeights
             Shares all other arrays; no slot leads to a node without classes.
         """
-        slots = self.slots.copy()
-        at_leaf = np.flatnonzero((slots < 0) & (slots != EMPTY))
+        slots, at_leaf = self.slots.copy(), self.leaves
         moved = new_ids[~slots[at_leaf]]
         slots[at_leaf] = np.where(moved < 0, EMPTY, ~moved)
         moved_tree = self._replace(slots=frozen(slots, np.int32))
@@ -126,6 +141,47 @@ class TreeWeights(NamedTuple):
         is_open = moved_tree.open_nodes(np.ones(n_classes, dtype=np.bool_))[slots[at_node]]
         slots[at_node[~is_open]] = EMPTY
         return self._replace(slots=frozen(slots, np.int32))
+
+    def with_constant(self, feature: int, value: float) -> TreeWeights:
+        """Return the tree without a feature that has the same value in every row: it is the bias.
+
+        Parameters
+        ----------
+        feature : int
+            The feature, in a tree without biases.
+        value : float
+            That value.
+
+        Returns
+        -------
+        TreeWeights
+            With the same scores for rows without that feature; the tree itself if no node knows it.
+        """
+        is_constant = self.table[::2] == feature
+        if not is_constant.any():
+            return self
+        edges, nodes = self.edges(), np.repeat(np.arange(self.n_nodes), np.diff(self.table_indptr))
+        shared = np.zeros(self.n_nodes, dtype=np.float32)
+        shared[nodes[is_constant]] = edges.offsets[is_constant]
+        biases = np.repeat(shared, np.diff(self.slot_indptr))
+        own = np.flatnonzero(is_constant[edges.entries])
+        biases[self.slot_indptr[nodes[edges.entries[own]]] + edges.places[own]] += edges.weights[own]
+        with np.errstate(over="ignore", invalid="ignore"):
+            biases *= np.float32(value)
+        table = self.table.copy()
+        kernels.forget_feature(feature, self.table_indptr, table)
+        without = self._replace(table=frozen(table, np.int32), biases=frozen(biases, np.float32))
+        return without.with_edges(without.edges())
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Take it apart, for a model file.
+
+        Returns
+        -------
+        dict
+            The arrays by name, without biases if there are none.
+        """
+        return {name: array for name, array in self._asdict().items() if name != "biases" or len(array)}
 
     def open_nodes(self, open_classes: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Tell which nodes lead to a class that may be ranked.
@@ -173,6 +229,8 @@ class NodeEntries(NamedTuple):
     table: IdArray
     cell_counts: IntArray
     cells: IdArray
+    biases: Float32Array
+    """Of all their slots; empty if there are none."""
 
 
 class Growable(Protocol):
@@ -199,6 +257,7 @@ class Entries:
     def __init__(self, make: Callable[..., Growable]) -> None:
         self._table_sizes: list[IntArray] = []
         self._cell_counts: list[IntArray] = []
+        self._biases: list[Float32Array] = []
         self._table, self._cells = make(np.int32), make(np.int32)
 
     def append(self, part: NodeEntries) -> None:
@@ -211,6 +270,7 @@ class Entries:
         """
         self._table_sizes.append(part.table_sizes)
         self._cell_counts.append(part.cell_counts)
+        self._biases.append(part.biases)
         self._table.append(part.table)
         self._cells.append(part.cells)
 
@@ -234,6 +294,7 @@ class Entries:
             frozen(self._table.mapped(), np.int32),
             _running(np.concatenate(self._cell_counts)),
             frozen(self._cells.mapped(), np.int32),
+            frozen(np.concatenate(self._biases), np.float32),
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from abound.learn.index_parts import BIAS
 from abound.learn.model import Model
 from abound.serve.features import name_features
 from abound.serve.inputs import counts_from_zero
@@ -67,7 +68,8 @@ def explain_ranking(
     for best, score in zip(labels[0].tolist(), scores[0].tolist(), strict=True):
         if best is not None:
             parts = model.estimator.explain(X, best)
-            shown = _names(model, text, [feature for feature, _ in parts], names)
+            features = [BIAS if feature == "bias" else feature for feature, _ in parts]
+            shown = _names(model, text, features, names)
             votes = list(zip(shown, [value for _, value in parts], strict=True))
             reasons.append(Reason(best, titles.get(best, ""), score, votes))
     return reasons

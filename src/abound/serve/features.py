@@ -39,7 +39,7 @@ def name_features(model: Model, features: npt.ArrayLike, names: Sequence[str] | 
     model : Model
         The model.
     features : integer array
-        Column numbers, from 0.
+        Column numbers, from 0; what is no column is the bias.
     names : sequence of str, optional
         For a model of vectors, the name of each column.
 
@@ -49,6 +49,10 @@ def name_features(model: Model, features: npt.ArrayLike, names: Sequence[str] | 
         Without names, numbers as the vector file counted them; ``#`` and a number for words that were hashed.
     """
     numbers = np.asarray(features, dtype=np.int64)
+    is_column = (numbers >= 0) & (numbers < model.estimator.n_features_in_)
+    if not is_column.all():
+        shown = iter(name_features(model, numbers[is_column], names))
+        return [next(shown) if known else "bias" for known in is_column.tolist()]
     if model.vectoriser is not None:
         if model.vectoriser.hashing is not None:
             return [f"#{number}" for number in numbers.tolist()]

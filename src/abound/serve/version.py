@@ -252,7 +252,7 @@ class Version:
         features = sorted({feature for votes in parts for feature, _ in votes})
         places: dict[int, list[tuple[int, int]]] = {feature: [] for feature in features}
         if text is not None and vectoriser is not None and not callable(vectoriser.analyzer):
-            for begin, end, feature in vectoriser.spans(text, features):
+            for begin, end, feature in vectoriser.spans(text, [feature for feature in features if feature >= 0]):
                 places[feature].append((begin, end))
         names = dict(zip(features, name_features(self.model, features), strict=True))
         if text is not None and vectoriser is not None and vectoriser.hashing is not None:

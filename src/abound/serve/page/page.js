@@ -77,7 +77,7 @@ async function ask() {
     classes = answer.classes;
     active = 0;
     show();
-    const votes = classes.some((one) => one.votes.length > 0);
+    const votes = classes.some((one) => one.votes.some((vote) => !isBias(vote)));
     say(votes ? "" : "No word of this text is known: the most frequent class comes first.");
   } catch (error) {
     if (turn === asked) say(error.message, "bad");
@@ -92,6 +92,9 @@ function show() {
   mark();
 }
 
+// What a class has in every text is no word; a word of that name has a place.
+const isBias = (vote) => vote.feature === "bias" && vote.places.length === 0;
+
 function row(one, place, top) {
   const item = make("li", "class");
   item.dataset.label = one.label;
@@ -101,7 +104,7 @@ function row(one, place, top) {
   if (one.path.length) middle.append(make("p", "path", one.path.map((node) => node.title || node.label).join(" › ")));
   const words = make("ul", "words");
   for (const vote of one.votes.filter((each) => Math.abs(each.value) >= 0.005).slice(0, 8)) {
-    const word = make("li", vote.value < 0 ? "against" : "", `${vote.feature} `);
+    const word = make("li", vote.value < 0 ? "against" : "", isBias(vote) ? "always " : `${vote.feature} `);
     word.append(make("span", "value", vote.value.toFixed(2)));
     words.append(word);
   }
