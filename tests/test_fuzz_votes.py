@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from abound.compiled import kernel
 from abound.learn._edge_lists import HEAD, EdgeLists
 from abound.learn._online_kernels import vote
-from abound.rank._topk_kernels import Votes, add_vote, forget_votes, score_row
+from abound.rank._topk_kernels import Votes, add_vote, forget_votes, no_votes, score_row
 
-N_CLASSES = 4
+N_CLASSES = 11
 BEHIND = 200
 """Places behind the list, in memory of its own, so that a write there is seen and harms nothing."""
 
@@ -23,15 +23,15 @@ ballots = st.lists(st.tuples(st.integers(0, N_CLASSES - 1), st.sampled_from(HOST
 
 def room() -> tuple[Votes, Any]:
     """Room for the votes of a row, and all the memory that its list is the beginning of."""
-    memory = np.full(N_CLASSES + 1 + BEHIND, -7, np.int32)
-    return Votes(np.zeros(N_CLASSES, np.float32), np.zeros(N_CLASSES, np.uint8), memory[: N_CLASSES + 1]), memory
+    memory = np.full(N_CLASSES + BEHIND, -7, np.int32)
+    return no_votes(N_CLASSES)._replace(touched=memory[:N_CLASSES]), memory
 
 
 def check(votes: Votes, memory: Any, n: int, cast: list[tuple[int, float]]) -> None:
     """What is listed is what was voted for, in order; then the room is as it was."""
     listed = list(dict.fromkeys(c for c, _ in cast))
     assert memory[:n].tolist() == listed
-    assert (memory[N_CLASSES + 1 :] == -7).all(), "it was written behind the list"
+    assert (memory[N_CLASSES:] == -7).all(), "it was written behind the list"
     sums = np.zeros(N_CLASSES, np.float32)
     with np.errstate(all="ignore"):
         for c, amount in cast:
@@ -59,6 +59,7 @@ def vote_all(lists: Any, votes: Any) -> Any:
 
 @given(ballots)
 def test_a_vote_lists_a_class_once(cast: list[tuple[int, float]]) -> None:
+    """Classes share bytes of marks, and the list has no place to spare."""
     votes, memory = room()
     classes = np.array([c for c, _ in cast], np.int32)
     check(votes, memory, add_all(classes, np.array([amount for _, amount in cast], np.float32), votes), cast)

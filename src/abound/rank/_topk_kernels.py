@@ -21,37 +21,61 @@ SCANNED = 64
 
 
 class Votes(NamedTuple):
-    """What the classes of a row have so far. Between rows, ``score`` and ``seen`` are all 0."""
+    """What the classes of a row have so far. Between rows, ``seen`` is all 0, and so is ``score`` while learning."""
 
     score: npt.NDArray[Any]
     seen: npt.NDArray[np.uint8]
-    """1 for a class that is listed; its score tells nothing of that, whatever it is."""
+    """A bit for each class, set if it is listed; its score tells nothing of that, whatever it is."""
     touched: npt.NDArray[np.int32]
-    """The classes that are listed, and one place more."""
+    """The classes that are listed."""
 
 
 def no_votes(n_classes: int, dtype: npt.DTypeLike = np.float32) -> Votes:
     """Make room for the votes of a row."""
-    return Votes(np.zeros(n_classes, dtype), np.zeros(n_classes, np.uint8), np.empty(n_classes + 1, np.int32))
+    return Votes(np.zeros(n_classes, dtype), np.zeros(n_classes // 8 + 1, np.uint8), np.empty(n_classes, np.int32))
+
+
+@kernel
+def bit_of(place: Any) -> Any:
+    """The bit of a class in its byte."""
+    return np.uint8(1 << np.int64(place & np.uint64(7)))
+
+
+@kernel
+def is_listed(votes: Any, c: Any) -> Any:
+    """Tell whether a class is listed."""
+    place = np.uint64(c)
+    return (votes.seen[place >> np.uint64(3)] & bit_of(place)) != 0
 
 
 @kernel
 def add_vote(votes: Any, c: Any, amount: Any, n: int) -> Any:
     """Add to the score of a class; return how many classes are listed by now: each once."""
-    votes.score[c] += amount
+    # An unsigned number needs no look at whether it counts from the end.
+    place = np.uint64(c)
+    if is_listed(votes, place):
+        votes.score[place] += amount
+        return n
+    votes.seen[place >> np.uint64(3)] |= bit_of(place)
+    votes.score[place] = amount
     votes.touched[n] = c
-    n += 1 - int(votes.seen[c])
-    votes.seen[c] = 1
-    return n
+    return n + 1
+
+
+@kernel
+def unlist(votes: Any, c: Any) -> None:
+    """Mark a class as not listed, whether it was or not."""
+    place = np.uint64(c)
+    votes.seen[place >> np.uint64(3)] &= ~bit_of(place)
 
 
 @kernel
 def forget_votes(votes: Any, n: int) -> None:
     """Make ready for the next row."""
     for t in range(n):
-        c = votes.touched[t]
-        votes.score[c] = 0
-        votes.seen[c] = 0
+        place = np.uint64(votes.touched[t])
+        votes.score[place] = 0
+        votes.seen[place >> np.uint64(3)] = 0
 
 
 @kernel
@@ -160,6 +184,7 @@ def rank_long_row(
     Features with a full row of weights are added as a whole. The sums are those of `score_row`, to the bit. Returns the
     size of the heap.
     """
+    score[:] = 0
     for p in range(low, high):
         x = data[p]
         f = indices[p]
@@ -188,7 +213,6 @@ def rank_long_row(
                 size = offer(score[c], np.int32(c), size, ids, scores)
                 if size == len(ids):
                     bound = scores[0]
-    score[:] = 0
     return size
 
 
@@ -259,9 +283,11 @@ def rank_rows(
                     s = bias[c] if len(bias) else np.float32(0)
                     if (size == k and not comes_before(s, c, scores[0], ids[0])) or not (every_class or s > 0):
                         break
-                    if not votes.seen[c] and (len(allowed) == 0 or allowed[c]):
+                    if not is_listed(votes, c) and (len(allowed) == 0 or allowed[c]):
                         size = offer(s, c, size, ids, scores)
-            forget_votes(votes, n_touched)
+            # Scores may stay: whoever is listed next begins with the first vote.
+            for t in range(n_touched):
+                votes.seen[np.uint64(votes.touched[t]) >> np.uint64(3)] = 0
         sort_heap(size, ids, scores)
         if len(offset):
             common = np.float32(0)
