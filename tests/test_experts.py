@@ -112,6 +112,24 @@ def test_ranking_equals_its_twin(data: st.DataObject) -> None:
         assert set(found.tolist()) == wanted
 
 
+def test_a_class_whose_score_is_minus_infinity_is_listed_once() -> None:
+    """It was listed at every vote, past the end of the list: one row of many features ended the program."""
+    n = 100_000
+    weights = np.tile(np.array([-np.inf, 1.0, 0.5], np.float32), (n, 1))
+    y = np.arange(6) % 3
+    generalist = FeatureFocusClassifier().fit(np.eye(6, n, dtype=np.float32), y)
+    generalist = generalist._with_index(ClassIndex.from_matrix(weights))
+    group = np.array([1, 2], np.int32)
+    own = ClassIndex.from_matrix(np.tile(np.array([0.5, 1.0], np.float32), (n, 1)))
+    team = Team(generalist, join_experts([Expert(group, np.arange(n, dtype=np.int32), own)]))
+    model = ExpertsClassifier()
+    model._template = FeatureFocusClassifier()
+    rows = as_rows(np.ones((3, n), np.float32))
+    for row in model._rank_by(team, 0.5, rows, 3, None).ids.tolist():
+        ranked = [c for c in row if c >= 0]
+        assert len(set(ranked)) == len(ranked)
+
+
 def test_no_expert_without_a_mistake() -> None:
     """Classes with words of their own: the generalist makes no mistake, so it stays alone."""
     y = np.arange(120) % 4

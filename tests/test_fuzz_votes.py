@@ -23,15 +23,15 @@ ballots = st.lists(st.tuples(st.integers(0, N_CLASSES - 1), st.sampled_from(HOST
 
 def room() -> tuple[Votes, Any]:
     """Room for the votes of a row, and all the memory that its list is the beginning of."""
-    memory = np.full(N_CLASSES + BEHIND, -7, np.int32)
-    return no_votes(N_CLASSES)._replace(touched=memory[:N_CLASSES]), memory
+    memory = np.full(N_CLASSES + 1 + BEHIND, -7, np.int32)
+    return no_votes(N_CLASSES)._replace(touched=memory[: N_CLASSES + 1]), memory
 
 
 def check(votes: Votes, memory: Any, n: int, cast: list[tuple[int, float]]) -> None:
     """What is listed is what was voted for, in order; then the room is as it was."""
     listed = list(dict.fromkeys(c for c, _ in cast))
     assert memory[:n].tolist() == listed
-    assert (memory[N_CLASSES:] == -7).all(), "it was written behind the list"
+    assert (memory[N_CLASSES + 1 :] == -7).all(), "it was written behind the list"
     sums = np.zeros(N_CLASSES, np.float32)
     with np.errstate(all="ignore"):
         for c, amount in cast:
@@ -59,7 +59,6 @@ def vote_all(lists: Any, votes: Any) -> Any:
 
 @given(ballots)
 def test_a_vote_lists_a_class_once(cast: list[tuple[int, float]]) -> None:
-    """Classes share bytes of marks, and the list has no place to spare."""
     votes, memory = room()
     classes = np.array([c for c, _ in cast], np.int32)
     check(votes, memory, add_all(classes, np.array([amount for _, amount in cast], np.float32), votes), cast)
@@ -71,7 +70,12 @@ def test_the_features_of_a_row_list_a_class_once(cast: list[tuple[int, float]]) 
     votes, memory = room()
     n = len(cast)
     lists = np.arange(n + 1), np.array([c for c, _ in cast], np.int32), np.array([w for _, w in cast], np.float32)
-    check(votes, memory, score_row(np.arange(n, dtype=np.int32), np.ones(n, np.float32), 0, n, *lists, votes), cast)
+    check(
+        votes,
+        memory,
+        score_row(np.arange(n, dtype=np.int32), np.ones(n, np.float32), 0, n, *lists, 1, votes),
+        cast,
+    )
 
 
 @given(ballots)

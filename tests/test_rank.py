@@ -100,6 +100,21 @@ def test_a_part_of_the_rows_ranks_like_the_whole() -> None:
     np.testing.assert_array_equal(whole.ids[20:70], part.ids)
 
 
+def test_marks_of_rows_begin_anew() -> None:
+    """A byte has 255 of them: more rows in one call rank as each alone does."""
+    rng = np.random.default_rng(3)
+    X = sp.random_array((700, 30), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    weights = sp.random_array((30, 100), density=0.1, rng=rng, dtype=np.float32).toarray()
+    index, rows = ClassIndex.from_matrix(weights), as_rows(X)
+    together = rank_topk(index, rows, 5)
+    for i in range(0, 700, 7):
+        alone = rank_topk(index, rows.part(i, i + 1), 5)
+        np.testing.assert_array_equal(together.ids[i], alone.ids[0])
+        np.testing.assert_array_equal(together.scores[i], alone.scores[0])
+    expected = X @ weights
+    np.testing.assert_allclose(np.maximum(together.scores[:, 0], 0), expected.max(axis=1), atol=1e-5)
+
+
 def test_scores_that_cancel_or_vanish_are_counted_once() -> None:
     """A score of 0 after votes, or a vote too small for float32, must not make a class appear twice."""
     tiny = np.float32(1e-30)
@@ -110,17 +125,18 @@ def test_scores_that_cancel_or_vanish_are_counted_once() -> None:
     assert rank_topk(index, rows, 2).ids.tolist() == [[-1, -1]]
 
 
+@pytest.mark.parametrize("n_classes", [4, 500])
 @pytest.mark.parametrize("every_class", [False, True])
-def test_a_class_whose_score_is_minus_infinity_is_listed_once(every_class: bool) -> None:
-    """It was taken for one without votes, and listed at every further vote, past the end of the list."""
+def test_a_class_whose_score_is_minus_infinity_is_listed_once(every_class: bool, n_classes: int) -> None:
+    """It was taken for one without votes, and listed at every vote: where there are many classes, it ranked at 0."""
     n = 50
-    edges = np.repeat(np.arange(n), 2), np.tile([0, 1], n), np.tile([-np.inf, 1.0], n)
-    index = ClassIndex.from_edges(*edges, n_features=n, n_classes=4)
+    edges: Any = np.repeat(np.arange(n), 2), np.tile([0, 1], n), np.tile([-np.inf, 1.0], n)
+    index = ClassIndex.from_edges(*edges, n_features=n, n_classes=n_classes)
     found = rank_topk(index, as_rows(sp.csr_array(np.ones((3, n), dtype=np.float32))), 4, every_class=every_class)
+    ranked = [1, 2, 3, 4][: n_classes - 1] if every_class else [1]
     for row, scores in zip(found.ids.tolist(), found.scores.tolist(), strict=True):
-        assert row[0] == 1 and scores[0] == n
-        ranked = [c for c in row if c >= 0]
-        assert len(set(ranked)) == len(ranked) and set(ranked) >= ({1, 2, 3} if every_class else {1})
+        assert row == ranked + [-1] * (4 - len(ranked))
+        assert scores == [n, 0, 0, 0][: len(ranked)] + [-np.inf] * (4 - len(ranked))
 
 
 def test_no_rows_and_no_features() -> None:

@@ -78,7 +78,9 @@ def score_rows(
     for place in range(begin, end):
         i = order[place]
         score = out[place - first]
-        score[:] = bias
+        # An assignment of the whole array would not be compiled into vector instructions.
+        for c in range(n_classes):
+            score[c] = bias[c]
         n, n_lists = 0, 0
         for p in range(indptr[i], indptr[i + 1]):
             head = lists.heads[indices[p]]

@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 
 from abound.compiled import kernel
-from abound.rank._topk_kernels import (
-    add_vote,
-    comes_before,
-    forget_votes,
-    is_listed,
-    offer,
-    score_row,
-    sort_heap,
-    unlist,
-)
+from abound.rank._topk_kernels import add_vote, comes_before, forget_votes, offer, score_row, sort_heap
 
 FLAT = 1e-10
 
@@ -36,7 +27,7 @@ def keep_ranked(votes: Any, n_touched: int, allowed: Any, every_class: bool) -> 
             n += 1
         else:
             votes.score[c] = 0
-            unlist(votes, c)
+            votes.seen[c] = 0
     return n
 
 
@@ -50,7 +41,7 @@ def take_best(votes: Any, n: int, rest: Any, allowed: Any, every_class: bool, id
         for c in range(len(votes.score)):
             if size == len(ids) and not comes_before(rest, c, scores[0], ids[0]):
                 break
-            if not is_listed(votes, c) and (len(allowed) == 0 or allowed[c]):
+            if not votes.seen[c] and (len(allowed) == 0 or allowed[c]):
                 size = offer(rest, np.int32(c), size, ids, scores)
     sort_heap(size, ids, scores)
     return size
@@ -113,7 +104,7 @@ def rank_with_experts(
     """
     score, touched = votes.score, votes.touched
     for i in range(begin, end):
-        n = score_row(indices, data, indptr[i], indptr[i + 1], list_indptr, list_classes, list_weights, votes)
+        n = score_row(indices, data, indptr[i], indptr[i + 1], list_indptr, list_classes, list_weights, 1, votes)
         n = keep_ranked(votes, n, allowed, every_class)
         mean = 0.0
         for t in range(n):

@@ -13,7 +13,7 @@ import numpy as np
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import reserve, room_needed
-from abound.rank._topk_kernels import add_vote, forget_votes, is_listed
+from abound.rank._topk_kernels import add_vote, forget_votes
 
 TAKEN_OUT = np.float32(-np.inf)
 """Score of a true class, so that it is no rival of itself."""
@@ -45,7 +45,7 @@ def take_true(label_ids: Any, low: int, high: int, votes: Any, true_scores: Any)
         s = max(votes.score[c], np.float32(0))
         true_scores[q - low] = s
         best = max(best, s)
-        if is_listed(votes, c):
+        if votes.seen[c]:
             votes.score[c] = TAKEN_OUT
     return best
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from abound.compiled import kernel
 from abound.learn._edge_lists import reserve, room_needed
-from abound.rank._topk_kernels import add_vote, forget_votes, is_listed, offer, sort_heap
+from abound.rank._topk_kernels import add_vote, forget_votes, offer, sort_heap
 
 START = 0.3
 """The first weights lie between -START and START, chosen on validation data; the papers' committees start in ±1."""
@@ -78,7 +78,7 @@ def score_members(
             total += scores[s, j]
         if s < n_wrong:
             best_wrong = max(best_wrong, total)
-        elif is_listed(votes, slot_classes[s]):
+        elif votes.seen[slot_classes[s]]:
             best_true = max(best_true, total)
     return n_slots, best_true > best_wrong
 
@@ -164,7 +164,7 @@ def rank_retrieved(
                 continue
             for e in range(list_indptr[indices[p]], list_indptr[indices[p] + 1]):
                 c = list_classes[e]
-                if is_listed(votes, c):
+                if votes.seen[c]:
                     votes.score[c] += data[p] * list_weights[e]
         size = 0
         for t in range(n):

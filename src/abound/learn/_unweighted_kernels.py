@@ -14,7 +14,7 @@ from abound.compiled import kernel
 from abound.learn._edge_lists import SMALLEST, reserve, room_needed
 from abound.learn._online_kernels import EDGES_A_CALL, HITS, TOUCHED, UPDATES
 from abound.learn._retrieved_kernels import score_members, update_members
-from abound.rank._topk_kernels import add_vote, forget_votes, is_listed, unlist
+from abound.rank._topk_kernels import add_vote, forget_votes
 
 EDGE = 0.1
 """A feature makes an edge to a class if its weight is at least this part of the class's largest."""
@@ -144,7 +144,7 @@ def unweighted(
         best_true, n_true, missed = np.float32(0), 0, 0
         for q in range(first, last):
             best_true = max(best_true, votes.score[label_ids[q]])
-            n_true += is_listed(votes, label_ids[q])
+            n_true += votes.seen[label_ids[q]]
         rival = np.float32(0)
         if stage is not None:
             n_slots, hit = score_members(indices, data, low, high, label_ids, first, last, votes, n, stage)
@@ -157,14 +157,14 @@ def unweighted(
                 return place
         for q in range(first, last):
             c = label_ids[q]
-            if not is_listed(votes, c):
+            if not votes.seen[c]:
                 promote(by_class, by_feature, indices, data, low, high, c, up)
                 missed += 1
-            unlist(votes, c)
+            votes.seen[c] = 0
         too_many = n - n_true > tolerance
         for t in range(n):
             c = votes.touched[t]
-            if not is_listed(votes, c):
+            if not votes.seen[c]:
                 continue
             rival = max(rival, votes.score[c])
             if too_many:

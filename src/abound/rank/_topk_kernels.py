@@ -20,53 +20,37 @@ SCANNED = 64
 """Classes that are compared at once with the worst of the best."""
 
 
+MARKS = 255
+"""Rows of one call have marks of their own, until a byte has no more: then all begin anew."""
+
+
 class Votes(NamedTuple):
-    """What the classes of a row have so far. Between rows, ``seen`` is all 0, and so is ``score`` while learning."""
+    """What the classes of a row have so far. Learners leave ``score`` and ``seen`` all 0 after each row."""
 
     score: npt.NDArray[Any]
     seen: npt.NDArray[np.uint8]
-    """A bit for each class, set if it is listed; its score tells nothing of that, whatever it is."""
+    """A mark, not 0, for a class that is listed; its score tells nothing of that, whatever it is."""
     touched: npt.NDArray[np.int32]
-    """The classes that are listed."""
+    """The classes that are listed, and one place more."""
 
 
 def no_votes(n_classes: int, dtype: npt.DTypeLike = np.float32) -> Votes:
     """Make room for the votes of a row."""
-    return Votes(np.zeros(n_classes, dtype), np.zeros(n_classes // 8 + 1, np.uint8), np.empty(n_classes, np.int32))
-
-
-@kernel
-def bit_of(place: Any) -> Any:
-    """The bit of a class in its byte."""
-    return np.uint8(1 << np.int64(place & np.uint64(7)))
-
-
-@kernel
-def is_listed(votes: Any, c: Any) -> Any:
-    """Tell whether a class is listed."""
-    place = np.uint64(c)
-    return (votes.seen[place >> np.uint64(3)] & bit_of(place)) != 0
+    return Votes(np.zeros(n_classes, dtype), np.zeros(n_classes, np.uint8), np.empty(n_classes + 1, np.int32))
 
 
 @kernel
 def add_vote(votes: Any, c: Any, amount: Any, n: int) -> Any:
-    """Add to the score of a class; return how many classes are listed by now: each once."""
-    # An unsigned number needs no look at whether it counts from the end.
-    place = np.uint64(c)
-    if is_listed(votes, place):
-        votes.score[place] += amount
-        return n
-    votes.seen[place >> np.uint64(3)] |= bit_of(place)
-    votes.score[place] = amount
-    votes.touched[n] = c
-    return n + 1
+    """Add to the score of a class; return how many classes are listed by now: each once.
 
-
-@kernel
-def unlist(votes: Any, c: Any) -> None:
-    """Mark a class as not listed, whether it was or not."""
+    Without a branch: the rows of a learner meet the same classes again and again, and nobody can tell when.
+    """
     place = np.uint64(c)
-    votes.seen[place >> np.uint64(3)] &= ~bit_of(place)
+    votes.score[place] += amount
+    votes.touched[np.uint64(n)] = c
+    n += 1 - np.int64(votes.seen[place])
+    votes.seen[place] = 1
+    return n
 
 
 @kernel
@@ -75,7 +59,7 @@ def forget_votes(votes: Any, n: int) -> None:
     for t in range(n):
         place = np.uint64(votes.touched[t])
         votes.score[place] = 0
-        votes.seen[place >> np.uint64(3)] = 0
+        votes.seen[place] = 0
 
 
 @kernel
@@ -140,15 +124,26 @@ def score_row(
     list_indptr: Any,
     list_classes: Any,
     list_weights: Any,
+    mark: Any,
     votes: Any,
 ) -> Any:
-    """Add up the votes of a row's features; return how many classes were touched."""
+    """Add up the votes of a row's features; return how many classes were touched: those with the mark.
+
+    What a class had before its first vote does not count, so that nobody needs to make ready for the next row.
+    """
     n = 0
     for p in range(low, high):
         x = data[p]
         f = indices[p]
         for e in range(list_indptr[f], list_indptr[f + 1]):
-            n = add_vote(votes, list_classes[e], x * list_weights[e], n)
+            c = np.uint64(list_classes[e])
+            if votes.seen[c] == mark:
+                votes.score[c] += x * list_weights[e]
+            else:
+                votes.seen[c] = mark
+                votes.score[c] = x * list_weights[e]
+                votes.touched[n] = list_classes[e]
+                n += 1
     return n
 
 
@@ -248,6 +243,8 @@ def rank_rows(
     k = out_ids.shape[1]
     score = votes.score
     n_classes = len(score)
+    votes.seen[:] = 0
+    mark = 0
     for i in range(begin, end):
         low, high = indptr[i], indptr[i + 1]
         ids, scores = out_ids[i], out_scores[i]
@@ -271,7 +268,11 @@ def rank_rows(
                 scores,
             )
         else:
-            n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, votes)
+            if mark == MARKS:
+                votes.seen[:] = 0
+                mark = 0
+            mark += 1
+            n_touched = score_row(indices, data, low, high, list_indptr, list_classes, list_weights, mark, votes)
             for t in range(n_touched):
                 c = votes.touched[t]
                 s = score[c] + bias[c] if len(bias) else score[c]
@@ -283,11 +284,8 @@ def rank_rows(
                     s = bias[c] if len(bias) else np.float32(0)
                     if (size == k and not comes_before(s, c, scores[0], ids[0])) or not (every_class or s > 0):
                         break
-                    if not is_listed(votes, c) and (len(allowed) == 0 or allowed[c]):
+                    if votes.seen[c] != mark and (len(allowed) == 0 or allowed[c]):
                         size = offer(s, c, size, ids, scores)
-            # Scores may stay: whoever is listed next begins with the first vote.
-            for t in range(n_touched):
-                votes.seen[np.uint64(votes.touched[t]) >> np.uint64(3)] = 0
         sort_heap(size, ids, scores)
         if len(offset):
             common = np.float32(0)
