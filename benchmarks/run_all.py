@@ -22,7 +22,7 @@ import write_results
 from record import Recorder, shown_command
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = ("run_all", "write_results")
+NOT_BENCHMARKS = ("run_all", "write_results", "before_after")
 
 
 class Script(NamedTuple):

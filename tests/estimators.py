@@ -50,7 +50,7 @@ ESTIMATORS = [
     FeatureFocusClassifier(calibrate="isotonic", cut="scut"),
     LinearClassifier(min_weight=0),
     LinearClassifier(loss="hinge", class_weight="balanced", bias=1.0),
-    LinearClassifier(loss="logistic", tol=1e-5, min_weight=0),
+    LinearClassifier(loss="logistic", C=1.0, tol=1e-5, min_weight=0),
     RecursiveClassifier(),
     RecursiveClassifier(loss="logistic", bias=1.0, min_weight=0),
     TopDownClassifier(),

@@ -171,15 +171,15 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
 
 def test_another_run_is_refused(tmp_path: Path) -> None:
     X, y = make_rows()
-    LinearClassifier(checkpoint=tmp_path).fit(X, y)
+    LinearClassifier(C=1.0, checkpoint=tmp_path).fit(X, y)
     with pytest.raises(ValueError, match=r"belongs to another run: C was 1.0 and is 2.0"):
         LinearClassifier(C=2.0, checkpoint=tmp_path).fit(X, y)
     with pytest.raises(ValueError, match="checksum of the rows"):
-        LinearClassifier(checkpoint=tmp_path).fit(2 * X, y)
+        LinearClassifier(C=1.0, checkpoint=tmp_path).fit(2 * X, y)
     with pytest.raises(ValueError, match="checksum of the labels"):
-        LinearClassifier(checkpoint=tmp_path).fit(X, y[::-1])
+        LinearClassifier(C=1.0, checkpoint=tmp_path).fit(X, y[::-1])
     with pytest.raises(ValueError, match="checksum of the weights"):
-        LinearClassifier(checkpoint=tmp_path).fit(X, y, np.arange(len(y)))
+        LinearClassifier(C=1.0, checkpoint=tmp_path).fit(X, y, np.arange(len(y)))
     with pytest.raises(ValueError, match="learner was 'svm' and is 'ecoc'"):
         OutputCodeClassifier(checkpoint=tmp_path).fit(X, y)
     run_file = tmp_path / RUN_FILE
@@ -187,10 +187,10 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
     older["program"]["abound"] = "0.0"
     run_file.write_text(json.dumps(older))
     with pytest.raises(ValueError, match=r"abound was '0.0'"):
-        LinearClassifier(checkpoint=tmp_path).fit(X, y)
+        LinearClassifier(C=1.0, checkpoint=tmp_path).fit(X, y)
     run_file.write_text("{")
     with pytest.raises(ValueError, match="damaged"):
-        LinearClassifier(checkpoint=tmp_path).fit(X, y)
+        LinearClassifier(C=1.0, checkpoint=tmp_path).fit(X, y)
 
 
 def test_a_taxonomy_is_told_by_what_it_holds(tmp_path: Path) -> None:

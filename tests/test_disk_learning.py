@@ -217,7 +217,9 @@ def test_rows_on_disk_are_learned_here_and_at_once(task, learner, name, any_size
         learner(memory=BUDGET, **{name: given}).fit(disk, disk.labels)
 
 
-@pytest.mark.parametrize("settings", [{}, {"bias": 1.0, "n_jobs": 2}, {"loss": "logistic"}, {"C": "cv"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"bias": 1.0, "n_jobs": 2}, {"loss": "logistic", "C": 1.0}, {"C": "cv"}], ids=str
+)
 def test_linear_models_from_disk_reach_the_same_optimum(task, settings, any_size, monkeypatch):
     X, disk, y, *_ = task
     monkeypatch.setattr("abound.learn.linear_solver.ENTRIES_A_ROW", 2)

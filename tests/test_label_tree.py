@@ -24,6 +24,14 @@ from tree_data import small_problems
 
 
 @TREES
+def test_nothing_depends_on_the_scale_of_the_rows(tree: Any) -> None:
+    model, other = (LabelTreeClassifier(tree=tree).fit(scale * X, Y) for scale in (1, 2**8))
+    assert other.n_edges_ == pytest.approx(model.n_edges_, rel=0.01)
+    np.testing.assert_allclose(other.decision_function(2**8 * X), model.decision_function(X), atol=1e-3)
+    assert LabelTreeClassifier(tree=tree, min_weight=0).fit(X, Y).n_edges_ > model.n_edges_
+
+
+@TREES
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_it_learns_with_any_tree(tree: Any, loss: str) -> None:
     model = LabelTreeClassifier(tree=tree, loss=loss, C=1 if loss == "squared_hinge" else 10, **SMALL).fit(X, Y)

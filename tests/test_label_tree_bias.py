@@ -21,7 +21,7 @@ from label_tree_data import SMALL, TAXONOMY, TREES, X, Y, assert_same_trees
 @pytest.mark.parametrize("bias", ["auto", 0.5])
 def test_a_bias_is_a_constant_that_is_no_feature(tree: Any, bias: Any) -> None:
     """The best weights are those of one more feature; clusters are made without it, and pruning leaves it alone."""
-    options = SMALL | {"tree": tree, "tol": 1e-6, "max_sweeps": 2000}
+    options = SMALL | {"tree": tree, "C": 1.0, "tol": 1e-6, "max_sweeps": 2000}
     rows = X.multiply(sp.csr_array(np.linspace(0.5, 2, 400)[:, None])).tocsr()
     value = bias if bias != "auto" else np.sqrt((rows.data.astype(np.float64) ** 2).sum() / 400)
     model = LabelTreeClassifier(bias=bias, **options).fit(rows, Y)

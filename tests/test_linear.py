@@ -60,7 +60,7 @@ def test_reaches_the_optimum(loss: str, cost: float, bias: float) -> None:
 @pytest.mark.parametrize(("loss", "solver"), [("squared_hinge", 1), ("hinge", 3), ("logistic", 7)])
 def test_reaches_liblinear(loss: str, solver: int) -> None:
     liblinear = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is not installed")
-    model = LinearClassifier(loss=loss, bias=1.0, tol=1e-4, min_weight=0).fit(X, Y)
+    model = LinearClassifier(loss=loss, C=1.0, bias=1.0, tol=1e-4, min_weight=0).fit(X, Y)
     w, rows = weights_of(model), with_ones(X.toarray().astype(np.float64), model)
     for c, label in enumerate(model.classes_.tolist()):
         signs = np.where(label == Y, 1, -1)
@@ -261,8 +261,8 @@ def test_weights_of_rows_and_classes() -> None:
 
 def test_bias_is_a_constant_that_is_no_feature() -> None:
     ones = sp.hstack([X, np.full((X.shape[0], 1), 2.0, np.float32)], format="csr")
-    given_one = LinearClassifier(tol=1e-6, min_weight=0, bias=0).fit(ones, Y)
-    own = LinearClassifier(tol=1e-6, min_weight=0, bias=2.0).fit(X, Y)
+    given_one = LinearClassifier(C=1.0, tol=1e-6, min_weight=0, bias=0).fit(ones, Y)
+    own = LinearClassifier(C=1.0, tol=1e-6, min_weight=0, bias=2.0).fit(X, Y)
     np.testing.assert_allclose(own.decision_function(X), given_one.decision_function(ones), atol=2e-2)
     np.testing.assert_allclose(own.index_.bias, 2 * weights_of(given_one)[-1], atol=2e-2)
     assert own.index_.n_features == X.shape[1]
@@ -284,6 +284,34 @@ def test_bias_has_the_scale_of_the_rows(scale: float) -> None:
     twice = LinearClassifier(tol=1e-5).fit(sp.vstack([rows, rows[:9]]), np.concatenate([Y, Y[:9]]))
     heavy = LinearClassifier(tol=1e-5).fit(rows, Y, sample_weight=1.0 + (np.arange(len(Y)) < 9))
     np.testing.assert_allclose(heavy.objective_, twice.objective_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**10])
+def test_nothing_depends_on_the_scale_of_the_rows(loss: str, scale: float) -> None:
+    model, other = (LinearClassifier(loss=loss).fit(factor * X, Y) for factor in (1, scale))
+    assert other.C_ == pytest.approx(model.C_ / scale**2)
+    np.testing.assert_allclose(other.decision_function(scale * X), model.decision_function(X), rtol=1e-3, atol=1e-3)
+
+
+def test_c_is_for_rows_of_unit_length() -> None:
+    unit = sp.csr_array(np.eye(6, dtype=np.float32))
+    y = [0, 1, 2] * 2
+    assert LinearClassifier().fit(unit, y).C_ == pytest.approx(linear.USUAL_COST["squared_hinge"])
+    assert LinearClassifier(loss="logistic").fit(unit, y).C_ == pytest.approx(linear.USUAL_COST["logistic"])
+    assert LinearClassifier().fit(3 * unit, y, sample_weight=[2, 2, 2, 1, 1, 1]).C_ == pytest.approx(1 / 9)
+    assert LinearClassifier(C=0.3).fit(3 * unit, y).C_ == 0.3
+    assert LinearClassifier().fit(0 * unit, y).C_ == 1
+    with pytest.raises(ValueError, match="C="):
+        LinearClassifier(C="best").fit(unit, y)
+
+
+def test_a_large_c_of_the_logistic_loss_is_solved_less_far() -> None:
+    """Far enough for the answers, where it would take long; a C that was told is solved as far as that of a hinge."""
+    usual, told = (LinearClassifier(loss="logistic", C=cost).fit(X, Y) for cost in ("auto", 1.0))
+    for model, tol in ((usual, linear.LOOSE_TOL), (told, linear.TOL)):
+        assert (model.gap_ <= tol * model.objective_).all()
+    assert (usual.gap_ > linear.TOL * usual.objective_).any()
 
 
 def test_bias_is_kept_from_pruning() -> None:

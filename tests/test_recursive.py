@@ -175,10 +175,10 @@ def test_a_move_that_swings_too_far_is_taken_back(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_depth_one_with_the_root_at_zero_is_the_flat_problem(loss: str) -> None:
-    flat = LinearClassifier(loss=loss, tol=1e-6, min_weight=0).fit(X, Y)
-    tree = RecursiveClassifier(None, loss=loss, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0, root="zero").fit(
-        X, Y
-    )
+    flat = LinearClassifier(loss=loss, C=1.0, tol=1e-6, min_weight=0).fit(X, Y)
+    tree = RecursiveClassifier(
+        None, loss=loss, C=1.0, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0, root="zero"
+    ).fit(X, Y)
     np.testing.assert_allclose(tree.decision_function(X), flat.decision_function(X), atol=5e-3)
     if loss != "logistic":
         assert tree.history_[-1]["objective"] == pytest.approx(flat.objective_.sum(), rel=1e-3)
@@ -187,8 +187,8 @@ def test_depth_one_with_the_root_at_zero_is_the_flat_problem(loss: str) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_graph_without_edges_is_the_flat_problem(loss: str) -> None:
     lonely = Taxonomy(CLASSES, np.empty((0, 2), np.int32), kind="graph")
-    flat = LinearClassifier(loss=loss, tol=1e-6, min_weight=0).fit(X, Y)
-    graph = RecursiveClassifier(lonely, loss=loss, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0).fit(X, Y)
+    flat = LinearClassifier(loss=loss, C=1.0, tol=1e-6, min_weight=0).fit(X, Y)
+    graph = RecursiveClassifier(lonely, loss=loss, C=1.0, tol=1e-6, round_tol=0, max_rounds=2, min_weight=0).fit(X, Y)
     np.testing.assert_allclose(graph.decision_function(X), flat.decision_function(X), atol=5e-3)
 
 

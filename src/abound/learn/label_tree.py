@@ -9,6 +9,7 @@ the chances on its path. A row costs what the nodes on its way cost, however man
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -37,6 +38,7 @@ from abound.learn.label_tree_shape import (
     taxonomy_tree,
 )
 from abound.learn.label_tree_training import train_tree
+from abound.learn.linear_choice import check_cost, own_cost, typical_square
 from abound.learn.linear_rows import SolverRows, solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.row_views import check_bias, own_bias
@@ -62,6 +64,9 @@ from abound.validation import (
 CLUSTERINGS = ("kmeans", "spectral")
 """What ``tree`` may be beside a taxonomy."""
 
+USUAL_COST, LIGHTEST = 1.0, 0.05
+"""C and the lightest weight to keep where rows have unit length; chosen on held-out rows."""
+
 
 class LabelTreeClassifier(RankingClassifier):
     """A forest of label trees: fast and accurate for 10⁴ to 10⁶ classes.
@@ -85,16 +90,16 @@ class LabelTreeClassifier(RankingClassifier):
         "best" opens the best node of all levels first, until the classes wanted are certain, whatever that takes.
     loss : {"squared_hinge", "logistic"}, default="squared_hinge"
         What the models of the branches minimise.
-    C : float, default=0.7
-        What errors cost against the length of the weights.
+    C : float or "auto", default="auto"
+        What errors cost against the length of the weights; "auto" is 1 over the mean square length of the rows.
     bias : float or "auto", default="auto"
         See `LinearClassifier`. Classes are clustered without it.
     tol : float, default=0.03
         A row rests for good once its share of the duality gap is at most this part of the mean loss of the first sweep.
     max_sweeps : int, default=50
         Sweeps over the rows of a node after which its models are left as they are.
-    min_weight : float, default=0.05
-        Lighter weights are left out. 0 keeps all.
+    min_weight : float or None, default=None
+        Lighter weights are left out. None: 0.05 over the root mean square length of the rows. 0 keeps all.
     validation_fraction : float, default=0.2
         Part of the rows on which "spectral" counts confusions.
     calibrate : None, "platt" or "isotonic", default=None
@@ -159,11 +164,11 @@ class LabelTreeClassifier(RankingClassifier):
         beam: int = 10,
         walk: str = "beam",
         loss: str = "squared_hinge",
-        C: float = 0.7,
+        C: float | str = "auto",
         bias: float | str = "auto",
         tol: float = 0.03,
         max_sweeps: int = 50,
-        min_weight: float = 0.05,
+        min_weight: float | None = None,
         validation_fraction: float = 0.2,
         calibrate: str | None = None,
         cut: str | None = "auto",
@@ -223,15 +228,20 @@ class LabelTreeClassifier(RankingClassifier):
         given = rows, weights, generator, own_bias(self.bias, rows, weights)
         prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
-        costs = frozen(np.full(LANES, self.C), np.float32)
-        settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, self.min_weight)
+        square = typical_square(rows, weights)
+        cost = own_cost(self.C, USUAL_COST, square)
+        lightest = LIGHTEST / math.sqrt(square) if self.min_weight is None else self.min_weight
+        costs = frozen(np.full(LANES, cost), np.float32)
+        settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, lightest)
         self._class_tree = None
         with training_workers(self, rows, labels, weights) as pool:
             if self.tree not in CLUSTERINGS:
                 self._class_tree = class_tree(_taxonomy(self.tree), labels.classes)
                 shapes = [taxonomy_tree(self._class_tree)]
             else:
-                shapes = once(pool, lambda: self._cluster(rows, labels, weights, prepared, own, generator, memory))
+                shapes = once(
+                    pool, lambda: self._cluster(rows, labels, weights, prepared, own, cost, generator, memory)
+                )
             check_widths(shapes)
             self._take_over(
                 [
@@ -267,11 +277,11 @@ class LabelTreeClassifier(RankingClassifier):
         check_number("beam", self.beam, 1, whole=True)
         check_choice("walk", self.walk, WALKS)
         check_choice("loss", self.loss, LINKS)
-        check_number("C", self.C, 0, above=True)
+        check_cost(self.C)
         check_bias(self.bias)
         check_number("tol", self.tol, 0, above=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
-        check_number("min_weight", self.min_weight, 0)
+        check_number("min_weight", self.min_weight, 0, or_none=True)
         check_number("validation_fraction", self.validation_fraction, 0, 0.9, above=True)
         check_memory(self.memory)
 
@@ -282,6 +292,7 @@ class LabelTreeClassifier(RankingClassifier):
         weights: Float32Array,
         prepared: SolverRows,
         own: Labels,
+        cost: float,
         generator: np.random.Generator,
         memory: int | None,
     ) -> list[TreeShape]:
@@ -289,7 +300,7 @@ class LabelTreeClassifier(RankingClassifier):
         if self.tree == "kmeans":
             vectors = class_centroids(prepared, own, memory)
         else:
-            how = self.C, prepared.bias, self.validation_fraction
+            how = cost, prepared.bias, self.validation_fraction
             vectors = confusion_vectors(rows, labels, weights, *how, generator, self.n_jobs)
         widths = level_widths(labels.n_classes, self.arity, self.max_leaf)
         seeds = generator.integers(2**31, size=self.n_trees).tolist()

@@ -17,7 +17,7 @@ from abound.learn.class_costs import check_class_weight, class_costs, weighted_r
 from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.light_weights import Lightest
-from abound.learn.linear_choice import C_GRID, choose_cost
+from abound.learn.linear_choice import C_GRID, check_cost, choose_cost, own_cost, typical_square
 from abound.learn.linear_disk import linear_needs
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
@@ -41,6 +41,12 @@ from abound.validation import (
 
 LIGHTEST = Lightest(hinges=0.07, logistic=0.015)
 
+USUAL_COST = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 100.0}
+"""The C of rows of unit length; chosen on held-out rows."""
+
+TOL, LOOSE_TOL = 1e-3, 0.1
+"""How far problems are solved; and with the logistic loss at its own large C, where more changes hardly any answer."""
+
 
 class LinearClassifier(RankingClassifier):
     """One-vs-rest linear SVM or logistic regression for very many classes.
@@ -53,8 +59,9 @@ class LinearClassifier(RankingClassifier):
     ----------
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         SVM with squared or plain hinge loss, or logistic regression.
-    C : float or "cv", default=1.0
-        What errors cost against the length of the weights. "cv" chooses among ``C_grid`` by cross-validation.
+    C : float, "auto" or "cv", default="auto"
+        What errors cost against the length of the weights. "auto" is 1, with the logistic loss 100, over the mean
+        square length of the rows, which may be 1; "cv" chooses among ``C_grid`` by cross-validation.
     C_grid : sequence of float, default=(0.001, 0.003, 0.01, ..., 300, 1000)
         Candidates of "cv".
     n_folds : int, default=3
@@ -65,8 +72,9 @@ class LinearClassifier(RankingClassifier):
     class_weight : None, "balanced" or dict, default=None
         A dictionary multiplies C for the rows of its classes; "balanced" gives the positive and negative rows of each
         class the same total weight.
-    tol : float, default=1e-3
-        A class is solved when its duality gap is at most this part of its objective.
+    tol : float or None, default=None
+        A class is solved when its duality gap is at most this part of its objective. None: 1e-3, but 0.1 for the
+        logistic loss with ``C="auto"``.
     max_sweeps : int, default=1000
         Sweeps over the rows after which a block of classes is left as it is, with a warning.
     min_weight : float or None, default=None
@@ -125,12 +133,12 @@ class LinearClassifier(RankingClassifier):
     def __init__(
         self,
         loss: str = "squared_hinge",
-        C: float | str = 1.0,
+        C: float | str = "auto",
         C_grid: Any = C_GRID,
         n_folds: int = 3,
         bias: float | str = "auto",
         class_weight: Any = None,
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_sweeps: int = 1000,
         min_weight: float | None = None,
         calibrate: str | None = None,
@@ -185,14 +193,15 @@ class LinearClassifier(RankingClassifier):
         self._remember(labels)
         self.history_: list[dict[str, float]] = []
         with training_workers(self, rows, labels, weights) as pool:
-            self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            chosen = self.C if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            self.C_ = own_cost(chosen, USUAL_COST[self.loss], typical_square(rows, weights))
             solved = self._solve(rows, labels, weights, [self.C_], pool)[0]
             self._index = solved.index
             self._learn_decisions(X, labels, weights)
         self.objective_, self.gap_ = solved.objective, solved.gap
         if solved.n_unfinished:
             warnings.warn(
-                f"{solved.n_unfinished} blocks of classes did not reach tol={self.tol} within max_sweeps="
+                f"{solved.n_unfinished} blocks of classes did not reach tol={self._own_tol()} within max_sweeps="
                 f"{self.max_sweeps}; gap_ tells how far they are; raise max_sweeps or tol, or lower C",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -207,14 +216,13 @@ class LinearClassifier(RankingClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, LOSSES)
-        if self.C != "cv":
-            check_number("C", self.C, 0, above=True)
+        check_cost(self.C, "cv")
         for cost in self.C_grid:
             check_number("C_grid", cost, 0, above=True)
         check_number("n_folds", self.n_folds, 2, whole=True)
         check_bias(self.bias)
         check_class_weight(self.class_weight)
-        check_number("tol", self.tol, 0, above=True)
+        check_number("tol", self.tol, 0, above=True, or_none=True)
         check_number("max_sweeps", self.max_sweeps, 1, whole=True)
         check_number("min_weight", self.min_weight, 0, or_none=True)
         check_memory(self.memory)
@@ -230,9 +238,15 @@ class LinearClassifier(RankingClassifier):
         seed = int(generator.integers(2**31))
         min_weight = LIGHTEST.of(self.min_weight, self.loss)
         unharmed = self.min_weight is None
-        settings = Settings(LOSSES.index(self.loss), self.tol, self.max_sweeps, min_weight, seed, unharmed)
+        settings = Settings(LOSSES.index(self.loss), self._own_tol(), self.max_sweeps, min_weight, seed, unharmed)
         class_weights = class_costs(self.class_weight, labels, weights)
         return solve_one_vs_rest(prepared, labels, costs, class_weights, settings, rows.n_features, pool)
+
+    def _own_tol(self) -> float:
+        """The gap at which a class is solved."""
+        if self.tol is not None:
+            return self.tol
+        return LOOSE_TOL if self.loss == "logistic" and self.C == "auto" else TOL
 
     def _check_needs(self, rows: Rows, labels: Labels) -> bool:
         """Tell whether the rows stay on disk; refuse, before anything is done, what ``memory`` does not allow."""

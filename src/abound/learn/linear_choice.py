@@ -9,14 +9,65 @@ import numpy as np
 
 from abound.index.class_index import ClassIndex
 from abound.labels import Labels
-from abound.learn.row_views import take_rows
+from abound.learn.row_views import mean_square, take_rows
 from abound.measure.places import true_ranks
 from abound.measure.ranking import recall
 from abound.rank.topk import rank_topk
-from abound.validation import Float32Array, Rows, make_generator
+from abound.validation import Float32Array, Rows, check_number, make_generator
 
 C_GRID = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """What "cv" chooses among unless told otherwise."""
+
+SQUARES = 1e-30, 1e30
+"""Rows whose mean square length is less or more are taken as if it were not: a float32 has to hold C."""
+
+
+def check_cost(C: Any, *others: str) -> None:
+    """Raise a clear error for a ``C`` that is neither a number above 0 nor "auto" nor another such word."""
+    if not isinstance(C, str) or C not in ("auto", *others):
+        check_number("C", C, 0, above=True)
+
+
+def typical_square(rows: Rows, weights: Float32Array) -> float:
+    """Return the mean square length of the rows that have an entry, in bounds; 1 if none has.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows that are learned.
+    weights : float32 array of shape (n,)
+        How much each counts.
+
+    Returns
+    -------
+    float
+        Above 0.
+    """
+    counted = np.where(np.diff(rows.indptr) > 0, weights, np.float32(0))
+    return min(max(mean_square(rows, counted) or 1.0, SQUARES[0]), SQUARES[1])
+
+
+def own_cost(C: float | str, usual: float, square: float) -> float:
+    """Return the C used: "auto" is the usual one over the mean square length of the rows.
+
+    Twice as long rows with a quarter of C are the same problem, with weights half as large. So what suits rows of unit
+    length suits the same rows on any other scale.
+
+    Parameters
+    ----------
+    C : float or "auto"
+        What the user set.
+    usual : float
+        What suits rows of unit length.
+    square : float
+        See `typical_square`.
+
+    Returns
+    -------
+    float
+        Above 0.
+    """
+    return usual / square if C == "auto" else float(C)
 
 
 def choose_cost(

@@ -17,7 +17,7 @@ from abound.learn.disk_gather import refuse_elsewhere, solver_rows_on_disk
 from abound.learn.fitted_values import history_from, known_numbers, number_from
 from abound.learn.index_parts import prefixed
 from abound.learn.light_weights import Lightest
-from abound.learn.linear_choice import C_GRID, choose_cost
+from abound.learn.linear_choice import C_GRID, check_cost, choose_cost, own_cost, typical_square
 from abound.learn.linear_rows import solver_rows
 from abound.learn.linear_solver import LOSSES
 from abound.learn.one_vs_rest import Settings, positives_of
@@ -42,9 +42,12 @@ from abound.validation import (
     make_generator,
 )
 
+USUAL_COST = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 100.0}
+"""The C of rows of unit length; chosen on held-out rows."""
+
 LIGHTEST = Lightest(hinges=0.025, logistic=0.015)
 
-ROUND_TOL = {"squared_hinge": 0.35, "hinge": 0.35, "logistic": 0.03}
+ROUND_TOL = {"squared_hinge": 0.02, "hinge": 0.02, "logistic": 0.02}
 """Least part of the objective that is worth another round, chosen by errors on held-out rows."""
 
 
@@ -60,8 +63,8 @@ class RecursiveClassifier(RankingClassifier):
         A tree, a DAG or a graph, or its file; None puts all classes under one root.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         HR-SVM with hinge or squared hinge loss, or HR-LR.
-    C : float or "cv", default=1.0
-        What errors cost against the springs. "cv" chooses among ``C_grid`` by cross-validation.
+    C : float, "auto" or "cv", default="auto"
+        What errors cost against the springs. "auto" and "cv" as for `LinearClassifier`.
     C_grid : sequence of float, default=(0.001, 0.003, 0.01, ..., 300, 1000)
         Candidates of "cv".
     n_folds : int, default=3
@@ -76,9 +79,8 @@ class RecursiveClassifier(RankingClassifier):
     tol : float, default=1e-2
         Duality gap to which the classes are solved in each round, as a part of their objective.
     round_tol : float or None, default=None
-        Stop when a round lowers the objective by less than this part of it. None: 0.35, often after two rounds, because
-        further ones lower the objective, but hardly the errors; or 0.03 with the logistic loss, where they do. For the
-        optimum itself set it to 0.001, say.
+        Stop when a round lowers the objective by less than this part of it. None: 0.02, or 0.03 with the logistic loss.
+        Further rounds gain little each: for the optimum itself set it to 0.001 and ``tol`` to 0.001, say.
     max_rounds : int, default=50
         Rounds after which to stop in any case.
     max_sweeps : int, default=1000
@@ -139,7 +141,7 @@ class RecursiveClassifier(RankingClassifier):
         self,
         taxonomy: Any = None,
         loss: str = "squared_hinge",
-        C: float | str = 1.0,
+        C: float | str = "auto",
         C_grid: Any = C_GRID,
         n_folds: int = 3,
         root: str = "free",
@@ -208,7 +210,8 @@ class RecursiveClassifier(RankingClassifier):
         self._taxonomy = taxonomy
         self.choice_: list[dict[str, float]] = []
         with training_workers(self, rows, labels, weights) as pool:
-            self.C_ = float(self.C) if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            chosen = self.C if self.C != "cv" else self._choose(rows, labels, weights, pool)
+            self.C_ = own_cost(chosen, USUAL_COST[self.loss], typical_square(rows, weights))
             self._index, self.history_ = self._solve(rows, labels, weights, self.C_, pool)
             return self._learn_decisions(X, labels, weights)
 
@@ -221,8 +224,7 @@ class RecursiveClassifier(RankingClassifier):
         super()._check_parameters()
         check_taxonomy(self.taxonomy)
         check_choice("loss", self.loss, LOSSES)
-        if self.C != "cv":
-            check_number("C", self.C, 0, above=True)
+        check_cost(self.C, "cv")
         for cost in self.C_grid:
             check_number("C_grid", cost, 0, above=True)
         check_number("n_folds", self.n_folds, 2, whole=True)

@@ -18,7 +18,7 @@ from abound import validation
 from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.learn._lanes import LANES
-from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column
+from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column, without_light
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Costs, Edges, heavy_edges
 from abound.learn.one_vs_rest import SWEEPS, Positives, Settings, join_edges, unharmed_threshold
@@ -209,6 +209,7 @@ class RecursiveGraph:
             full[:, : lanes.shape[1]] = lanes
             return heavy_edges(full, offset, lanes.shape[1], least, first)
 
+        known: dict[int, Edges] = {}
         if self.settings.unharmed:
             heaviest, least = least, LEAST_TRIED * least
             tried = firsts[:: max(1, len(firsts) * LANES // TRIED_CLASSES)]
@@ -217,5 +218,7 @@ class RecursiveGraph:
             least = unharmed_threshold(
                 *(self.rows, self.solver.positives, some, offset, biases[classes], classes, n_features, heaviest)
             )
-        blocks = list(pool.map(take, firsts))
+            known = {first: without_light(edges, least) for first, edges in zip(tried, some, strict=True)}
+        others = iter(pool.map(take, [first for first in firsts if first not in known]))
+        blocks = [known[first] if first in known else next(others) for first in firsts]
         return join_edges(blocks, self.rows, offset, biases, n_features, len(own))

@@ -22,7 +22,7 @@ from abound.distribute import Workers
 from abound.index.class_index import ClassIndex
 from abound.learn._lanes import LANES
 from abound.learn.checkpoint import once
-from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column
+from abound.learn.light_weights import LEAST_TRIED, SAMPLED_CLASSES, TRIED_CLASSES, typical_column, without_light
 from abound.learn.linear_disk import edges_on_disk, join_edges_on_disk
 from abound.learn.linear_rows import SolverRows
 from abound.learn.linear_solver import Block, Costs, Edges, heavy_edges, solve_background
@@ -210,6 +210,7 @@ class RecursiveTree:
             edges = Edges(counts, self.order[places][lanes].astype(np.int32), weights)
             return edges_on_disk(edges) if self.on_disk else edges
 
+        known: dict[int, Edges] = {}
         if self.settings.unharmed:
             heaviest, least = least, LEAST_TRIED * least
             tried = firsts[:: max(1, len(firsts) * LANES // TRIED_CLASSES)]
@@ -218,7 +219,9 @@ class RecursiveTree:
             least = unharmed_threshold(
                 *(self.rows, self.solver.positives, some, offset, biases[classes], classes, n_features, heaviest)
             )
-        blocks = list(pool.map(take, firsts))
+            known = {first: without_light(edges, least, self.on_disk) for first, edges in zip(tried, some, strict=True)}
+        others = iter(pool.map(take, [first for first in firsts if first not in known]))
+        blocks = [known[first] if first in known else next(others) for first in firsts]
         if not self.on_disk:
             return join_edges(blocks, self.rows, offset, biases, n_features, len(self.order))
         full = np.zeros(n_features, dtype=np.float32)

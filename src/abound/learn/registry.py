@@ -53,8 +53,8 @@ LEARNERS: dict[str, type[RankingClassifier]] = {
 }
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "lr": ("svm", {"loss": "logistic", "C": 100.0, "tol": 0.1}),
-    "hr-lr": ("hr-svm", {"loss": "logistic", "C": 100.0}),
+    "lr": ("svm", {"loss": "logistic"}),
+    "hr-lr": ("hr-svm", {"loss": "logistic"}),
 }
 """Further short names: a learner with some of its parameters set. The logistic loss needs a large C on texts."""
 

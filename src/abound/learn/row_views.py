@@ -232,8 +232,24 @@ def own_bias(bias: float | str, rows: Rows, weights: Float32Array | None = None)
     float
         As a float32 has it.
     """
-    if bias != "auto":
-        return float(bias)
+    return float(np.float32(np.sqrt(mean_square(rows, weights)))) if bias == "auto" else float(bias)
+
+
+def mean_square(rows: Rows, weights: Float32Array | None = None) -> float:
+    """Return the mean of the squared lengths of rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    weights : float32 array of shape (n,), optional
+        How much each counts.
+
+    Returns
+    -------
+    float
+        1 for rows of unit length; 0 if no row counts.
+    """
     total, n = 0.0, float(rows.n_rows if weights is None else weights.sum(dtype=np.float64))
     for begin, end in spans(rows.indptr, 1 + int(rows.indptr[-1] - rows.indptr[0]) // ENTRIES_AT_ONCE):
         part = rows.data[rows.indptr[begin] : rows.indptr[end]]
@@ -242,7 +258,7 @@ def own_bias(bias: float | str, rows: Rows, weights: Float32Array | None = None)
             squares *= np.repeat(weights[begin:end], np.diff(rows.indptr[begin : end + 1]))
         total += float(squares.sum())
         let_go(part)
-    return float(np.float32(np.sqrt(total / n))) if n else 0.0
+    return total / n if n else 0.0
 
 
 def copy_entries(rows: Any, wanted: IntArray, indptr: IntArray) -> tuple[IdArray, Float32Array]:

@@ -48,7 +48,7 @@ def add_vote(votes: Any, c: Any, amount: Any, n: int) -> Any:
     place = np.uint64(c)
     votes.score[place] += amount
     votes.touched[np.uint64(n)] = c
-    n += 1 - np.int64(votes.seen[place])
+    n += 1 - int(votes.seen[place])
     votes.seen[place] = 1
     return n
 
