@@ -77,6 +77,25 @@ def test_the_heaviest_features_of_a_centroid_equal_their_twin(numbers: list[floa
     np.testing.assert_allclose(out_data, naive.unit(np.array([numbers[t] for t in heaviest])), atol=1e-6)
 
 
+def test_denormal_rows_have_directions() -> None:
+    """One over their length is beyond a float32: centroids were infinite, and clusters were written past their end."""
+    X = sp.csr_array(np.eye(6, 4, dtype=np.float32) * np.float32(1e-45) + np.eye(6, 4, 1, dtype=np.float32) * 3e-45)
+    rows = solver_rows(as_rows(X), np.ones(6, np.float32), make_generator(0), 1.0)
+    vectors = class_centroids(rows, as_labels([[c] for c in range(6)], 6).take(rows.order))
+    lengths = np.linalg.norm(dense_of(vectors).astype(np.float64), axis=1)
+    assert sorted(np.round(lengths, 5).tolist()) == [0, 0, 1, 1, 1, 1]
+
+
+@given(scores=st.lists(st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 1.0]), min_size=2, max_size=9), data=st.data())
+def test_both_sides_have_their_sizes(scores: list[float], data: Any) -> None:
+    n = len(scores)
+    cut = data.draw(st.integers(1, n - 1))
+    memory = np.arange(n + 20, dtype=np.int32)
+    clustering.part_members(memory, 3, 3 + cut, 3 + n, np.array(scores, np.float32))
+    assert sorted(memory[3 : 3 + n].tolist()) == list(range(3, 3 + n))
+    assert memory[3 + n :].tolist() == list(range(3 + n, n + 20)), "nothing is written behind"
+
+
 def test_classes_of_many_features_are_clustered_by_their_heaviest() -> None:
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.random((6, HEAVIEST + 40)) + 0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,12 @@ def test_no_rows_and_no_features() -> None:
     found = rank_topk(index, as_rows(sp.csr_array((2, 0), dtype=np.float32)), 2)
     assert found.ids.tolist() == [[-1, -1], [-1, -1]]
     assert rank_topk(index, as_rows(sp.csr_array((0, 0), dtype=np.float32)), 2).ids.shape == (0, 2)
+
+
+def test_classes_by_bias_are_sorted_once() -> None:
+    index = ClassIndex.from_matrix(np.eye(4, dtype=np.float32))
+    assert len(index.by_bias) == 0
+    biased = replace(index, bias=np.array([0, 2, -1, 2], np.float32))
+    assert biased.by_bias.tolist() == [1, 3, 0, 2]
+    assert biased.by_bias is biased.by_bias
+    assert replace(biased, bias=-biased.bias).by_bias.tolist() == [2, 0, 1, 3], "another index sorts its own"

@@ -5,7 +5,7 @@ Every linear learner ends as one, so that ranking, pruning, saving, explaining a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -56,6 +56,7 @@ class ClassIndex:
     n_classes: int
     offset: Float32Array | None = None
     bias: Float32Array | None = None
+    _by_bias: IdArray | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_edges(
@@ -155,6 +156,15 @@ class ClassIndex:
         """Bytes of its arrays."""
         arrays = self.indptr, self.classes, self.weights, self.offset, self.bias
         return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
+    def by_bias(self) -> IdArray:
+        """Classes by their bias, the highest first; sorted when somebody first asks. Empty without a bias."""
+        if self._by_bias is None:
+            keys = np.empty(0) if self.bias is None else -self.bias
+            object.__setattr__(self, "_by_bias", frozen(np.argsort(keys, kind="stable"), np.int32))
+        assert self._by_bias is not None
+        return self._by_bias
 
     @property
     def degrees(self) -> IntArray:

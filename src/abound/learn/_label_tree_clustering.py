@@ -15,6 +15,9 @@ GAIN = 1e-4
 AHEAD = 8
 """Members whose vectors are asked for before they are read: they are all over memory."""
 
+LARGEST_SCALE = 3e38
+"""A float32, and so is what it multiplies, as that is small."""
+
 LOW_HALF, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
@@ -108,9 +111,11 @@ def write_heaviest(indices: Any, data: Any, out_indices: Any, out_data: Any) -> 
             square += np.float64(data[t]) ** 2
             k += 1
     if square > 0:
-        scale = np.float32(1 / np.sqrt(square))
+        length = np.sqrt(square)
+        scale = np.float32(1 / length)
         for t in range(k):
-            out_data[t] *= scale
+            # One over the length of denormal numbers is beyond a float32.
+            out_data[t] = out_data[t] * scale if scale <= LARGEST_SCALE else np.float32(out_data[t] / length)
 
 
 @kernel
@@ -151,8 +156,8 @@ def weigh_sides(n: int, enough: float, sides: Any, features: Any) -> None:
         second += np.float64(sides[f, 1]) ** 2
     first, second = np.sqrt(first), np.sqrt(second)
     unit = 1.0 if np.isinf(enough) else (first + second) / (2 * enough)
-    scale = np.float32(unit / first if first > 0 else 0.0)
-    other_scale = np.float32(unit / second if second > 0 else 0.0)
+    scale = np.float32(min(unit / first, LARGEST_SCALE) if first > 0 else 0.0)
+    other_scale = np.float32(min(unit / second, LARGEST_SCALE) if second > 0 else 0.0)
     for t in range(n):
         f = features[t]
         damping = np.float32(1) + (abs(sides[f, 0]) + abs(sides[f, 1])) / np.float32(enough)
@@ -198,7 +203,8 @@ def part_members(members: Any, begin: int, cut: int, end: int, scores: Any) -> A
     total = 0.0
     for t in range(end - begin):
         score = scores[t]
-        if score < bound or (score == bound and ties > 0):
+        # Whatever the scores are, both sides have their sizes.
+        if high == end or (low < cut and (score < bound or (score == bound and ties > 0))):
             ties -= score == bound
             members[low] = now[t]
             low += 1

@@ -64,8 +64,11 @@ from abound.validation import (
 CLUSTERINGS = ("kmeans", "spectral")
 """What ``tree`` may be beside a taxonomy."""
 
-USUAL_COST, LIGHTEST = 1.0, 0.05
-"""C and the lightest weight to keep where rows have unit length; chosen on held-out rows."""
+USUAL_COST, COST_OF_SEVERAL = 1.0, 0.7
+"""C where rows have unit length and one label each, and where they have more on average; chosen on held-out rows."""
+
+LIGHTEST = 0.05
+"""The lightest weight to keep where rows have unit length; chosen on held-out rows."""
 
 
 class LabelTreeClassifier(RankingClassifier):
@@ -91,7 +94,8 @@ class LabelTreeClassifier(RankingClassifier):
     loss : {"squared_hinge", "logistic"}, default="squared_hinge"
         What the models of the branches minimise.
     C : float or "auto", default="auto"
-        What errors cost against the length of the weights; "auto" is 1 over the mean square length of the rows.
+        What errors cost against the length of the weights; "auto" is 1, or 0.7 where rows have several
+        labels, over the mean square length of the rows.
     bias : float or "auto", default="auto"
         See `LinearClassifier`. Classes are clustered without it.
     tol : float, default=0.03
@@ -229,7 +233,7 @@ class LabelTreeClassifier(RankingClassifier):
         prepared = solver_rows(*given) if memory is None else solver_rows_on_disk(*given, memory)
         own = labels.take(prepared.order)
         square = typical_square(rows, weights)
-        cost = own_cost(self.C, USUAL_COST, square)
+        cost = own_cost(self.C, COST_OF_SEVERAL if len(labels.ids) > rows.n_rows else USUAL_COST, square)
         lightest = LIGHTEST / math.sqrt(square) if self.min_weight is None else self.min_weight
         costs = frozen(np.full(LANES, cost), np.float32)
         settings = Settings(LOSSES.index(self.loss), costs, self.tol, self.max_sweeps, lightest)

@@ -63,7 +63,6 @@ def rank_topk(
     if k == 0 or rows.n_rows == 0:
         return Ranking(ids, scores)
     offset, bias = _or_empty(index.offset), _or_empty(index.bias)
-    by_bias = frozen(np.argsort(-bias, kind="stable"), np.int32)
     mask = frozen(np.empty(0) if allowed is None else allowed, np.bool_)
     full = common_features(index, rows)
     spare: list[kernels.Votes] = []
@@ -73,7 +72,7 @@ def rank_topk(
         kernels.rank_rows(
             *(rows.indptr, rows.indices, rows.data),
             *(index.indptr, index.classes, index.weights, offset),
-            *(*full, bias, by_bias, mask, every_class, *span, votes, ids, scores),
+            *(*full, bias, index.by_bias, mask, every_class, *span, votes, ids, scores),
         )
         spare.append(votes)
         return span[1] - span[0]
