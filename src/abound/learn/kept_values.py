@@ -77,7 +77,7 @@ def take_apart(value: Any, arrays: Arrays) -> Any:
         return {"learner": take_apart(meta, arrays), "prefix": prefix, "is_part": value._is_part}
     kind = type(value).__name__
     if kind in KINDS:
-        names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
+        names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value) if field.init]
         return {"kind": kind, "fields": [take_apart(getattr(value, name), arrays) for name in names]}
     if isinstance(value, list | tuple):
         return {kind: [take_apart(each, arrays) for each in value]}
