@@ -17,7 +17,7 @@ N_CLASSES = 11
 BEHIND = 200
 """Places behind the list, in memory of its own, so that a write there is seen and harms nothing."""
 
-HOSTILE = [-np.inf, np.inf, np.nan, 0.0, -0.0, 1e-45, -1.0, 1.0, 3e38, -3e38]
+HOSTILE = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0, 1e-45, -1.0, 1.0, 3e38, -3e38], np.float32).tolist()
 ballots = st.lists(st.tuples(st.integers(0, N_CLASSES - 1), st.sampled_from(HOSTILE)), max_size=BEHIND)
 
 
